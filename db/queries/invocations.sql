@@ -1,0 +1,17 @@
+-- Table: invocations, one row per capability call. COPY does not work under
+-- Row Level Security, so a batch is one INSERT over arrays.
+
+-- name: InsertInvocations :exec
+insert into invocations (organization_id, id, at, surface_id, revision, method, capability, mode, client_id, protocol,
+    outcome, error_kind, duration_us, project_us, result_bytes, request_id, upstream_id)
+select unnest(@organization_id::uuid[]), unnest(@id::uuid[]), unnest(@at::timestamptz[]), unnest(@surface_id::uuid[]),
+    unnest(@revision::integer[]), unnest(@method::text[]), unnest(@capability::text[]), unnest(@mode::text[]),
+    unnest(@client_id::text[]), unnest(@protocol::text[]), unnest(@outcome::text[]), unnest(@error_kind::text[]),
+    unnest(@duration_us::bigint[]), unnest(@project_us::bigint[]), unnest(@result_bytes::bigint[]),
+    unnest(@request_id::text[]), unnest(@upstream_id::text[]);
+
+-- name: DeleteInvocationsBefore :execrows
+-- In batches, so that retention never holds a long lock. Worker only.
+delete from invocations
+where (organization_id, id) in (
+    select i.organization_id, i.id from invocations i where i.at < @before order by i.at limit @batch);

@@ -1,0 +1,55 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+// call is the state of one HTTP request, made by the edge and read by the
+// middleware and the runner through its context. It belongs to one request
+// only and is never kept.
+type call struct {
+	endpoint  *tenants.Endpoint
+	caller    *oauth.Caller
+	http      context.Context // of the HTTP request: ends when the client is gone
+	requestID string
+
+	// Written by the runner, read by the edge after the SDK has answered.
+	unauthorized bool // the project refused the token: the answer becomes a challenge
+	projectTime  time.Duration
+	upstream     string // sb-request-id of the last project answer
+	outcome      outcome
+}
+
+// outcome is what the invocation record says of the call.
+type outcome struct {
+	toolError   bool
+	errorKind   string
+	resultBytes int
+}
+
+type callKey struct{}
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// callOf returns the request's call, or nil outside of one.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// runner runs one declared tool for the caller of ctx. Arguments are already
+// valid under the tool's input schema and hold exactly the caller's JSON. A
+// returned error is a *fault.Error or becomes internal; what the model can fix
+// is a result with IsError.
+type runner interface {
+	run(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error)
+}

@@ -1,0 +1,199 @@
+package surfaces
+
+import "encoding/json"
+
+// Format is the number of the compiled form written by this version. A server
+// serves formats it knows (see KnownFormat) and keeps the last one it knows
+// when a newer one is published.
+const Format = 1
+
+// KnownFormat reports whether this version can serve a compiled form.
+func KnownFormat(n int) bool { return n == Format }
+
+// Compiled is a revision ready to serve: everything a call needs, nothing that
+// has to be looked up again. It is immutable once stored.
+type Compiled struct {
+	Format       int    `json:"format"`
+	Title        string `json:"title"`
+	Instructions string `json:"instructions,omitempty"`
+	Access       Access `json:"access"`
+	Tools        []Tool `json:"tools"` // in the order of the surface file
+}
+
+// Mode is a way a caller may be admitted (design section 5).
+type Mode string
+
+// The modes of this version's surface files.
+const (
+	ModeOAuth  Mode = "oauth"
+	ModePublic Mode = "public"
+)
+
+// Access is who may call, with every default applied.
+type Access struct {
+	Modes          []Mode   `json:"modes"`                     // declared order
+	Authorization  string   `json:"authorization,omitempty"`   // "direct" when Modes has oauth
+	Advertise      []string `json:"advertise,omitempty"`       // metadata scopes_supported; left out when empty
+	Require        []string `json:"require,omitempty"`         // every delegated token needs all of these
+	Roles          []string `json:"roles,omitempty"`           // accepted role claims; default [authenticated]
+	AnonymousUsers bool     `json:"anonymous_users,omitempty"` // admit is_anonymous users
+	Origins        []string `json:"origins,omitempty"`         // browser origins allowed; empty means any
+}
+
+// Has reports whether the mode is declared.
+func (a Access) Has(m Mode) bool {
+	for _, have := range a.Modes {
+		if have == m {
+			return true
+		}
+	}
+	return false
+}
+
+// ResultForm says how a result is rendered.
+type ResultForm string
+
+// The result forms of design section 7.
+const (
+	ResultHybrid     ResultForm = "hybrid"     // compact text and structured content from the same page
+	ResultStructured ResultForm = "structured" // structured content, and its JSON as text
+	ResultText       ResultForm = "text"       // the declared template, no structured content
+)
+
+// Tool is one declared tool: what clients see, and exactly one plan.
+type Tool struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Annotations Annotations     `json:"annotations"`
+	Input       json.RawMessage `json:"input"`            // JSON Schema, root object, compact
+	Output      json.RawMessage `json:"output,omitempty"` // JSON Schema of structured content, root object
+	Scopes      []string        `json:"scopes,omitempty"` // a delegated token needs all of these to see and call it
+	Public      bool            `json:"public,omitempty"` // callable in public mode
+	Result      ResultForm      `json:"result"`
+	Template    string          `json:"template,omitempty"` // for ResultText
+	Guidance    Guidance        `json:"guidance"`
+	Budget      int             `json:"budget"` // bytes, text and structure together
+
+	List *ListPlan `json:"list,omitempty"`
+	Get  *GetPlan  `json:"get,omitempty"`
+	RPC  *RPCPlan  `json:"rpc,omitempty"`
+}
+
+// Annotations are MCP's four tool hints, always all stated.
+type Annotations struct {
+	ReadOnly    bool `json:"read_only"`
+	Destructive bool `json:"destructive"`
+	Idempotent  bool `json:"idempotent"`
+	OpenWorld   bool `json:"open_world"`
+}
+
+// Guidance is bounded author text put before or after a text result.
+type Guidance struct {
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// JSONType is the JSON type a column's values travel as.
+type JSONType string
+
+// The JSON types of values. Any is a json or jsonb column or a composite.
+const (
+	JSONString  JSONType = "string"
+	JSONInteger JSONType = "integer"
+	JSONNumber  JSONType = "number"
+	JSONBoolean JSONType = "boolean"
+	JSONArray   JSONType = "array"
+	JSONAny     JSONType = "any"
+)
+
+// Column is a column as a plan uses it.
+type Column struct {
+	Name     string   `json:"name"`
+	SQLType  string   `json:"sql_type"` // base type name, such as int8, numeric, timestamptz, text
+	JSON     JSONType `json:"json"`
+	AsText   bool     `json:"as_text,omitempty"` // select it as ::text (bigint, numeric), so that no digit is lost
+	Nullable bool     `json:"nullable,omitempty"`
+	Shorten  bool     `json:"shorten,omitempty"` // declared: a long cell may be cut, with its true length
+	Hidden   bool     `json:"hidden,omitempty"`  // used for order or filter only (hidden_ok), never returned
+}
+
+// Relation names a table or view. Profile is the exposed schema to name in
+// Accept-Profile; empty for the project's first exposed schema.
+type Relation struct {
+	Schema  string `json:"schema"`
+	Name    string `json:"name"`
+	Profile string `json:"profile,omitempty"`
+}
+
+// ListPlan reads a page of rows, keyset paged over a total order.
+//
+// Its tool's arguments: one object property per Filter (Filter.Argument), plus
+// "order" (an enum of Order.Name) when there is more than one, "limit"
+// and "cursor".
+type ListPlan struct {
+	Relation     Relation `json:"relation"`
+	Columns      []Column `json:"columns"` // returned, in order, then hidden ones
+	Key          []Column `json:"key"`     // primary key columns in key order
+	Filters      []Filter `json:"filters,omitempty"`
+	Orders       []Order  `json:"orders"` // the first is the default; never empty
+	DefaultLimit int      `json:"default_limit"`
+	MaxLimit     int      `json:"max_limit"`             // limit+1 never exceeds the project's max_rows
+	DetailTool   string   `json:"detail_tool,omitempty"` // the get tool of the same table, named when a row is oversized
+}
+
+// Filter is one optional argument that narrows a list.
+type Filter struct {
+	Argument string `json:"argument"` // property name: the column for eq, column_operator otherwise
+	Column   Column `json:"column"`
+	Operator string `json:"operator"` // eq neq gt gte lt lte in like ilike is
+	Required bool   `json:"required,omitempty"`
+}
+
+// Order is one total order on offer: the declared column, then the rest of the
+// primary key.
+type Order struct {
+	Name string      `json:"name"` // "name" or "-updated_at" (descending)
+	Keys []OrderTerm `json:"keys"`
+}
+
+// OrderTerm is one column of an order, nulls placement always explicit.
+type OrderTerm struct {
+	Column     Column `json:"column"`
+	Desc       bool   `json:"desc,omitempty"`
+	NullsFirst bool   `json:"nulls_first,omitempty"`
+}
+
+// GetPlan reads exactly one row by its full primary key. Its tool's arguments
+// are the key columns.
+type GetPlan struct {
+	Relation Relation `json:"relation"`
+	Columns  []Column `json:"columns"`
+	Key      []Column `json:"key"`
+}
+
+// RPCPlan calls a Postgres function by POST with named arguments. Its tool's
+// arguments are Arguments.
+type RPCPlan struct {
+	Relation  Relation   `json:"relation"` // the function's schema and name
+	Arguments []Argument `json:"arguments,omitempty"`
+	ReadOnly  bool       `json:"read_only"` // STABLE or IMMUTABLE: safe to repeat
+	Returns   Returns    `json:"returns"`
+}
+
+// Argument is one named argument of a function.
+type Argument struct {
+	Name     string   `json:"name"`
+	SQLType  string   `json:"sql_type"`
+	JSON     JSONType `json:"json"`
+	Required bool     `json:"required,omitempty"`
+}
+
+// Returns is the shape of a function's answer.
+type Returns struct {
+	// Kind is void, scalar, row (one object), rows (array of objects) or
+	// scalars (array of values).
+	Kind    string   `json:"kind"`
+	Columns []Column `json:"columns,omitempty"` // of row and rows, where known
+	Scalar  *Column  `json:"scalar,omitempty"`  // of scalar and scalars
+}
