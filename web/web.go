@@ -1,0 +1,73 @@
+// Package web owns what people see in a browser: templ components, one CSS
+// file of tokens and one of components, embedded. In this version that is the
+// connect page at a surface's URL and the start page of the instance.
+//
+// It never carries tenant HTML, scripts from elsewhere or inline styles.
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strconv"
+
+	"github.com/a-h/templ"
+)
+
+//go:embed static
+var static embed.FS
+
+// AssetsPath is where the static files are served.
+const AssetsPath = "/static/"
+
+// contentPolicy admits our own files and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// Assets serves the embedded files; their names carry a version, so browsers
+// may keep them.
+func Assets() http.Handler {
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic("web: " + err.Error()) // the folder is embedded above
+	}
+	server := http.StripPrefix(AssetsPath, http.FileServerFS(files))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=86400")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		server.ServeHTTP(w, r)
+	})
+}
+
+// asset is the URL of a static file, with its content's hash as version.
+func asset(name string) string {
+	b, err := static.ReadFile("static/" + name)
+	if err != nil {
+		panic("web: " + err.Error()) // a component names a file that is not embedded
+	}
+	sum := sha256.Sum256(b)
+	return AssetsPath + name + "?v=" + hex.EncodeToString(sum[:6])
+}
+
+// WritePage renders a component as a whole page with the headers every page
+// carries. Nothing is sent when rendering goes wrong.
+func WritePage(ctx context.Context, w http.ResponseWriter, status int, page templ.Component) error {
+	var body bytes.Buffer
+	if err := page.Render(ctx, &body); err != nil {
+		return fmt.Errorf("render page: %w", err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(status)
+	_, err := w.Write(body.Bytes())
+	return err
+}
