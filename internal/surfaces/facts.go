@@ -1,0 +1,25 @@
+package surfaces
+
+import "slices"
+
+// The ways a project signs its access tokens, as the probe found them.
+const (
+	SigningAsymmetric = "asymmetric" // the key set has a public key
+	SigningHS256      = "hs256"      // a shared secret only: nobody else can verify
+)
+
+// ProjectFacts is what publishing needs to know of a project and of this
+// instance. A field that is not known is left zero, and what depends on it is
+// not refused; the service that publishes knows all of them.
+type ProjectFacts struct {
+	Signing         string   // SigningAsymmetric or SigningHS256; empty: not known
+	OAuthOff        bool     // the project's OAuth 2.1 server is off
+	ScopesSupported []string // of the project's own metadata; nil: not known
+	AllowPublic     bool     // this instance serves public mode (loopback only)
+}
+
+// knowsScope reports whether the project's server can issue the scope. Where
+// its scopes are not known, every scope passes.
+func (f ProjectFacts) knowsScope(scope string) bool {
+	return f.ScopesSupported == nil || slices.Contains(f.ScopesSupported, scope)
+}
