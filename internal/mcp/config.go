@@ -1,0 +1,103 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+// DefaultCacheBytes bounds the cache of built servers unless Config says
+// otherwise (CHUMBO_CACHE_BYTES).
+const DefaultCacheBytes = 128 << 20
+
+// Directory turns a host and a path into a surface. *tenants.Directory is one.
+type Directory interface {
+	// Lookup finds the surface of a URL. Errors: fault.Misdirected for a host
+	// not served here, fault.NotFound for a path, fault.Unavailable when that
+	// cannot be told.
+	Lookup(ctx context.Context, host, path string) (*tenants.Endpoint, error)
+	// Compiled loads the live revision of the endpoint.
+	Compiled(ctx context.Context, ep *tenants.Endpoint) (*surfaces.Compiled, error)
+}
+
+// Hosts says which host a request was sent to. tenants.Hosts is one.
+type Hosts interface {
+	EffectiveHost(r *http.Request) string
+}
+
+// Authenticator decides who calls. *oauth.Authenticator is one.
+type Authenticator interface {
+	// Authenticate returns the caller, or an error that holds an
+	// *oauth.Challenge or a *fault.Error.
+	Authenticate(ctx context.Context, ep *tenants.Endpoint, h http.Header) (*oauth.Caller, error)
+	// Refused is told that the project refused the caller's token late.
+	Refused(ep *tenants.Endpoint, caller *oauth.Caller) *oauth.Challenge
+	// InsufficientScope is the 403 challenge that names scopes.
+	InsufficientScope(ep *tenants.Endpoint, scopes []string) *oauth.Challenge
+	// ServeMetadata answers with the protected-resource metadata (RFC 9728)
+	// of the endpoint's resource, preflight included.
+	ServeMetadata(w http.ResponseWriter, r *http.Request, ep *tenants.Endpoint)
+}
+
+// Recorder keeps invocations. *events.Recorder is one. Record must not block.
+type Recorder interface {
+	Record(inv events.Invocation)
+}
+
+// Config is what a Handler is built from. Everything is required but
+// CacheBytes.
+type Config struct {
+	Directory     Directory
+	Hosts         Hosts
+	Authenticator Authenticator
+	Projects      *supabase.Client // reaches the projects, for the declared tools
+	Keys          *seal.Keyset     // seals cursors
+	Recorder      Recorder
+	Connect       http.Handler // the page a browser sees at a surface URL; see EndpointOf
+	Logger        *slog.Logger
+	Now           func() time.Time
+	Version       string // of this program, told to clients
+	CacheBytes    int64  // bound of the cache of built servers; 0 means DefaultCacheBytes
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Directory == nil:
+		return errors.New("mcp: no directory")
+	case c.Hosts == nil:
+		return errors.New("mcp: no hosts")
+	case c.Authenticator == nil:
+		return errors.New("mcp: no authenticator")
+	case c.Recorder == nil:
+		return errors.New("mcp: no recorder")
+	case c.Connect == nil:
+		return errors.New("mcp: no connect page")
+	case c.Logger == nil:
+		return errors.New("mcp: no logger")
+	case c.Now == nil:
+		return errors.New("mcp: no clock")
+	case c.Version == "":
+		return errors.New("mcp: no version")
+	case c.CacheBytes < 0:
+		return errors.New("mcp: cache bytes below zero")
+	}
+	return nil
+}
+
+type endpointKey struct{}
+
+// EndpointOf returns the surface whose URL the request of ctx was sent to. It
+// is set for Config.Connect.
+func EndpointOf(ctx context.Context) (*tenants.Endpoint, bool) {
+	ep, ok := ctx.Value(endpointKey{}).(*tenants.Endpoint)
+	return ep, ok
+}
