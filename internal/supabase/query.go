@@ -1,0 +1,237 @@
+package supabase
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// QuoteName quotes a column, table or alias for every place where the Data
+// API's grammar takes an identifier. Quoting is always legal there.
+func QuoteName(name string) string { return quote(name) }
+
+// SelectColumn is the select item of a column: quoted, as text if asked, which
+// keeps every digit of bigint and numeric. The key in the answer is the name.
+func SelectColumn(name string, asText bool) string {
+	if asText {
+		return quote(name) + "::text"
+	}
+	return quote(name)
+}
+
+// SelectAlias is SelectColumn under another key.
+func SelectAlias(alias, name string, asText bool) string {
+	return quote(alias) + ":" + SelectColumn(name, asText)
+}
+
+// query is the raw query string. The server decodes the whole query before it
+// parses it, so escaping protects only the transport; the quoting below is
+// what keeps values values:
+//
+//	A  column=op.value       the value verbatim: quotes would be searched for
+//	B  in.("a","b")          every element quoted
+//	C  or=("a".eq."b",…)     every value quoted, but those of is and in
+func (q Select) query() (string, error) {
+	var b strings.Builder
+	if len(q.Columns) > 0 {
+		b.WriteString("select=")
+		b.WriteString(url.QueryEscape(strings.Join(q.Columns, ",")))
+	}
+	for _, c := range q.Where {
+		key, value, err := c.topLevel()
+		if err != nil {
+			return "", err
+		}
+		pair(&b, key, value)
+	}
+	if len(q.Order) > 0 {
+		pair(&b, "order", orderText(q.Order))
+	}
+	if q.Limit > 0 {
+		pair(&b, "limit", strconv.Itoa(q.Limit))
+	}
+	return b.String(), nil
+}
+
+func pair(b *strings.Builder, key, value string) {
+	if b.Len() > 0 {
+		b.WriteByte('&')
+	}
+	b.WriteString(url.QueryEscape(key))
+	b.WriteByte('=')
+	b.WriteString(url.QueryEscape(value))
+}
+
+func orderText(terms []OrderBy) string {
+	var b strings.Builder
+	for i, t := range terms {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(quote(t.Column))
+		if t.Desc {
+			b.WriteString(".desc")
+		} else {
+			b.WriteString(".asc")
+		}
+		if t.NullsFirst {
+			b.WriteString(".nullsfirst")
+		} else {
+			b.WriteString(".nullslast")
+		}
+	}
+	return b.String()
+}
+
+var errCondition = errors.New("condition has neither a column nor a group, or both")
+
+// topLevel is the pair of a condition in context A (and B for in).
+func (c Condition) topLevel() (key, value string, err error) {
+	if c.isGroup() {
+		return c.group()
+	}
+	if c.Column == "" || len(c.And) > 0 || len(c.Or) > 0 {
+		return "", "", errCondition
+	}
+	c = c.normal()
+	v, err := c.operand(false)
+	if err != nil {
+		return "", "", err
+	}
+	return quote(c.Column), c.not() + c.Operator + "." + v, nil
+}
+
+func (c Condition) isGroup() bool {
+	return c.Column == "" && (len(c.And) > 0) != (len(c.Or) > 0)
+}
+
+// group is a logic tree's key (and, or, not.and, not.or) and bracketed list.
+func (c Condition) group() (key, value string, err error) {
+	word, members := "and", c.And
+	if len(c.Or) > 0 {
+		word, members = "or", c.Or
+	}
+	var b strings.Builder
+	b.WriteByte('(')
+	for i, m := range members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := m.nested(&b); err != nil {
+			return "", "", err
+		}
+	}
+	b.WriteByte(')')
+	return c.not() + word, b.String(), nil
+}
+
+// nested writes the condition in context C.
+func (c Condition) nested(b *strings.Builder) error {
+	if c.isGroup() {
+		key, value, err := c.group()
+		if err != nil {
+			return err
+		}
+		b.WriteString(key)
+		b.WriteString(value)
+		return nil
+	}
+	if c.Column == "" || len(c.And) > 0 || len(c.Or) > 0 {
+		return errCondition
+	}
+	c = c.normal()
+	v, err := c.operand(true)
+	if err != nil {
+		return err
+	}
+	// Inside a tree the negation stands between the column and the operator.
+	b.WriteString(quote(c.Column))
+	b.WriteByte('.')
+	b.WriteString(c.not())
+	b.WriteString(c.Operator)
+	b.WriteByte('.')
+	b.WriteString(v)
+	return nil
+}
+
+// normal rewrites the one list the grammar cannot say: in.("") means the empty
+// set there, so a lone empty string is compared with eq.
+func (c Condition) normal() Condition {
+	if c.Operator == "in" && len(c.Values) == 1 && c.Values[0] == "" {
+		c.Operator, c.Value, c.Values = "eq", "", nil
+	}
+	return c
+}
+
+func (c Condition) not() string {
+	if c.Negate {
+		return "not."
+	}
+	return ""
+}
+
+// operand is the text after the operator's dot. Operators are a closed list:
+// one from elsewhere would change the meaning of everything behind it.
+func (c Condition) operand(inTree bool) (string, error) {
+	switch c.Operator {
+	case "eq", "neq", "gt", "gte", "lt", "lte":
+		if inTree {
+			return quote(c.Value), nil
+		}
+		return c.Value, nil
+	case "like", "ilike":
+		// The grammar turns every * into %, with no way to escape it.
+		v := strings.ReplaceAll(c.Value, "*", "_")
+		if inTree {
+			return quote(v), nil
+		}
+		return v, nil
+	case "is":
+		switch c.Value {
+		case "null", "not_null", "true", "false", "unknown":
+			return c.Value, nil
+		}
+		return "", errors.New("operator is takes null, not_null, true, false or unknown")
+	case "in":
+		return inList(c.Values), nil
+	}
+	return "", fmt.Errorf("operator %q is not one of the list", c.Operator)
+}
+
+func inList(values []string) string {
+	var b strings.Builder
+	b.WriteByte('(')
+	for i, v := range values {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeQuoted(&b, v)
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+func quote(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	writeQuoted(&b, s)
+	return b.String()
+}
+
+func writeQuoted(b *strings.Builder, s string) {
+	b.WriteByte('"')
+	for {
+		i := strings.IndexAny(s, `"\`)
+		if i < 0 {
+			break
+		}
+		b.WriteString(s[:i])
+		b.WriteByte('\\')
+		b.WriteByte(s[i])
+		s = s[i+1:]
+	}
+	b.WriteString(s)
+	b.WriteByte('"')
+}
