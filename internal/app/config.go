@@ -35,8 +35,8 @@ type Config struct {
 	AllowSplitIssuer  bool           `env:"CHUMBO_ALLOW_SPLIT_ISSUER"`  // self-host: issuer and API on different origins
 	AllowPrivateHosts bool           `env:"CHUMBO_ALLOW_PRIVATE_HOSTS"` // self-host: projects on private or loopback addresses, over http, on any port
 
-	CacheBytes          int64         `env:"CHUMBO_CACHE_BYTES" envDefault:"134217728"`    // compiled revisions kept in memory
-	StaleMax            time.Duration `env:"CHUMBO_STALE_MAX" envDefault:"60s"`            // how long known surfaces serve without the database
+	CacheBytes          int64         `env:"CHUMBO_CACHE_BYTES" envDefault:"134217728"`     // compiled revisions kept in memory
+	StaleMax            time.Duration `env:"CHUMBO_STALE_MAX" envDefault:"60s"`             // how long known surfaces serve without the database
 	InvocationRetention time.Duration `env:"CHUMBO_INVOCATION_RETENTION" envDefault:"720h"` // how long invocations are kept
 
 	LogLevel slog.Level `env:"CHUMBO_LOG_LEVEL" envDefault:"INFO"`

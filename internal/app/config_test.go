@@ -71,3 +71,27 @@ func TestConfigReadsSecretsFromFilesAndNeverPrintsThem(t *testing.T) {
 		t.Error("both forms of one secret are accepted")
 	}
 }
+
+// TestSelfHostingPageListsEverySetting keeps docs/self-hosting.md true.
+func TestSelfHostingPageListsEverySetting(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/self-hosting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := knownVariables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, secret := range known {
+		row := ""
+		for _, line := range strings.Split(string(page), "\n") {
+			if strings.HasPrefix(line, "| `"+name+"`") {
+				row = line
+			}
+		}
+		if row == "" || secret != strings.Contains(row, "(secret") {
+			t.Errorf("docs/self-hosting.md has no right row for %s: %q", name, row)
+		}
+	}
+}
