@@ -20,6 +20,9 @@ begin
             when 'surface_urls' then
                 perform pg_notify('chumbo_directory', 'url:' || (row_data ->> 'host') || '|' || (row_data ->> 'path'));
                 perform pg_notify('chumbo_directory', 'surface:' || (row_data ->> 'surface_id'));
+                if (row_data ->> 'is_root')::boolean then -- "/" of that host answers otherwise now
+                    perform pg_notify('chumbo_directory', 'host:' || (row_data ->> 'host'));
+                end if;
             when 'domains' then
                 perform pg_notify('chumbo_directory', 'host:' || (row_data ->> 'host'));
             else
