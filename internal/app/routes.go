@@ -1,0 +1,136 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/chumbo-dev/chumbo/internal/api"
+	"github.com/chumbo-dev/chumbo/internal/mcp"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+	"github.com/chumbo-dev/chumbo/web"
+)
+
+// ownSegments are the first path segments that belong to the instance itself,
+// on its shared host only. Each is a reserved project name.
+var ownSegments = []string{"api", "app", "schema", "static"}
+
+// routes mounts everything on net/http: the instance's own pages and APIs on
+// its shared host, surfaces on every host.
+func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, pool *pgxpool.Pool, start http.Handler) http.Handler {
+	own := http.NewServeMux()
+	own.Handle("/api/", control)
+	own.Handle("/schema/", api.Schemas())
+	own.Handle("GET "+web.AssetsPath, web.Assets())
+	own.Handle("GET /app", start)
+	own.Handle("GET /app/", start)
+	assets := web.Assets()
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case path == "/healthz":
+			writeText(w, http.StatusOK, "ok")
+		case path == "/readyz":
+			ready(w, r, pool)
+		case path == "/" && hosts.Shared(hosts.EffectiveHost(r)):
+			start.ServeHTTP(w, r)
+		case isOwn(path) && hosts.Shared(hosts.EffectiveHost(r)):
+			own.ServeHTTP(w, r)
+		case strings.HasPrefix(path, web.AssetsPath): // a connect page on a surface's own host
+			assets.ServeHTTP(w, r)
+		default:
+			surfaceHandler.ServeHTTP(w, r)
+		}
+	})
+}
+
+func isOwn(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	for _, segment := range ownSegments {
+		if first == segment {
+			return true
+		}
+	}
+	return false
+}
+
+// readyLimit bounds the readiness probe: a pool that cannot hand out a
+// connection in this time is not ready.
+const readyLimit = 2 * time.Second
+
+func ready(w http.ResponseWriter, r *http.Request, pool *pgxpool.Pool) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyLimit)
+	defer cancel()
+	if err := pool.Ping(ctx); err != nil {
+		writeText(w, http.StatusServiceUnavailable, "database unreachable")
+		return
+	}
+	writeText(w, http.StatusOK, "ready")
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+// startPage is the instance's own page.
+func startPage(publicURL, version string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = web.WritePage(r.Context(), w, http.StatusOK, web.Start(web.StartPage{PublicURL: publicURL, Version: version}))
+	})
+}
+
+// connectPage is what a browser sees at a surface URL. It shows what the live
+// revision declares, never what a particular caller may see.
+func connectPage(directory *tenants.Directory, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ep, ok := mcp.EndpointOf(r.Context())
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		page := web.ConnectPage{
+			Title: ep.Title, ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), SignIn: ep.Access.Has(surfaces.ModeOAuth),
+		}
+		compiled, err := directory.Compiled(r.Context(), ep)
+		if err != nil {
+			log.WarnContext(r.Context(), "load revision for the connect page", "surface", ep.Surface, "error", err)
+		} else {
+			for _, tool := range compiled.Tools {
+				page.Tools = append(page.Tools, web.ConnectTool{Title: tool.Title, ReadOnly: tool.Annotations.ReadOnly})
+			}
+		}
+		w.Header().Add("Vary", "Accept, Authorization")
+		if err := web.WritePage(r.Context(), w, http.StatusOK, web.Connect(page)); err != nil {
+			log.WarnContext(r.Context(), "write connect page", "error", err)
+		}
+	})
+}
+
+// serverName is a short name for client configuration.
+func serverName(ep *tenants.Endpoint) string {
+	if ep.SurfaceSlug == tenants.MainSurface {
+		return ep.Project.Slug
+	}
+	return ep.Project.Slug + "-" + ep.SurfaceSlug
+}
+
+// ownHosts are the hosts that egress must never call: ours.
+func ownHosts(cfg Config) []string {
+	var hosts []string
+	if u, err := url.Parse(cfg.PublicURL); err == nil {
+		hosts = append(hosts, u.Host)
+	}
+	if cfg.SurfaceDomain != "" {
+		hosts = append(hosts, "*."+cfg.SurfaceDomain)
+	}
+	return hosts
+}

@@ -1,0 +1,202 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chumbo-dev/chumbo/internal/api"
+	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/egress"
+	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/mcp"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+// Options are what the program decides, not the operator.
+type Options struct {
+	Logger  *slog.Logger
+	Version string
+	// Aliases are further base URLs of the shared host, such as the
+	// 127.0.0.1 form of a localhost URL.
+	Aliases []string
+	Now     func() time.Time // nil means time.Now
+}
+
+// Server is the HTTP service: control API, pages and every surface.
+type Server struct {
+	Tenants  *tenants.Service
+	Surfaces *surfaces.Service
+
+	config    Config
+	log       *slog.Logger
+	pool      *pgxpool.Pool
+	directory *tenants.Directory
+	recorder  *events.Recorder
+	surfaces  *mcp.Handler
+	handler   http.Handler
+}
+
+// shutdownGrace is how long running requests may take to end.
+const shutdownGrace = 10 * time.Second
+
+// NewServer opens the database, refuses an unsafe role or a wrong master key,
+// and wires every service. Close it, also when Run was never called.
+func NewServer(ctx context.Context, cfg Config, opt Options) (*Server, error) {
+	if err := requireSecrets(map[string]seal.Secret{"CHUMBO_DATABASE_URL": cfg.DatabaseURL, "CHUMBO_MASTER_KEY": cfg.MasterKey}); err != nil {
+		return nil, err
+	}
+	keys, err := seal.ParseKeyset(cfg.MasterKey)
+	if err != nil {
+		return nil, fmt.Errorf("CHUMBO_MASTER_KEY: %w", err)
+	}
+	pool, err := openPool(ctx, cfg.DatabaseURL)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: cfg, log: opt.Logger, pool: pool}
+	if err := s.wire(ctx, keys, opt); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error {
+	now := opt.Now
+	if now == nil {
+		now = time.Now
+	}
+	store := db.NewStore(s.pool)
+	if err := checkMasterKey(ctx, store, keys); err != nil {
+		return err
+	}
+	hosts := tenants.Hosts{
+		PublicURL: s.config.PublicURL, Aliases: opt.Aliases,
+		SurfaceDomain: s.config.SurfaceDomain, TrustedProxies: s.config.TrustedProxies,
+	}
+	var err error
+	if s.Tenants, err = tenants.NewService(tenants.ServiceConfig{Store: store, Hosts: hosts, Now: now}); err != nil {
+		return err
+	}
+	if s.Surfaces, err = surfaces.NewService(store, now); err != nil {
+		return err
+	}
+	s.directory, err = tenants.NewDirectory(tenants.DirectoryConfig{
+		Store: store, Hosts: hosts, Logger: s.log, Now: now,
+		StaleMax: s.config.StaleMax, RequireOwnership: s.config.RequireOwnership,
+	})
+	if err != nil {
+		return err
+	}
+	policy := s.egressPolicy()
+	s.log.Info("egress policy", "private_hosts", policy.AllowPrivate, "http", policy.AllowHTTP, "any_port", policy.AllowAnyPort)
+	if s.config.AllowSplitIssuer {
+		s.log.Warn("CHUMBO_ALLOW_SPLIT_ISSUER is on: a project's tokens may go to another origin than their issuer's")
+	}
+	if !s.config.RequireOwnership {
+		s.log.Warn("CHUMBO_REQUIRE_OWNERSHIP is off: projects are served without proof that the organization owns them")
+	}
+	projects := supabase.New(egress.New(policy))
+	authenticator, err := oauth.New(oauth.Config{Keys: projects, Logger: s.log, Now: now})
+	if err != nil {
+		return err
+	}
+	s.recorder = events.NewRecorder(store, s.log)
+	s.surfaces, err = mcp.NewHandler(mcp.Config{
+		Directory: s.directory, Hosts: hosts, Authenticator: authenticator, Projects: projects, Keys: keys,
+		Recorder: s.recorder, Connect: connectPage(s.directory, s.log), Logger: s.log, Now: now,
+		Version: opt.Version, CacheBytes: s.config.CacheBytes,
+	})
+	if err != nil {
+		return err
+	}
+	control, err := api.New(api.Config{
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Supabase: projects, Logger: s.log,
+		AllowSplitIssuer: s.config.AllowSplitIssuer, AllowPublic: s.config.Loopback(), RequireOwnership: s.config.RequireOwnership,
+	})
+	if err != nil {
+		return err
+	}
+	s.handler = routes(s.surfaces, control, hosts, s.pool, startPage(s.config.PublicURL, opt.Version))
+	return nil
+}
+
+// egressPolicy is what the operator allows; without a word from them only
+// public https on port 443.
+func (s *Server) egressPolicy() egress.Policy {
+	policy := egress.Policy{OwnHosts: ownHosts(s.config)}
+	if s.config.AllowPrivateHosts {
+		policy.AllowHTTP, policy.AllowLoopback, policy.AllowPrivate, policy.AllowAnyPort = true, true, true, true
+	}
+	return policy
+}
+
+// Handler is the whole service as one http.Handler.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Run serves on the listener until ctx ends, then lets running requests
+// finish.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.directory.Run(ctx) })
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		s.surfaces.Close() // long-lived streams end first
+		graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+		defer cancel()
+		if err := server.Shutdown(graceful); err != nil {
+			return errors.Join(fmt.Errorf("shut down: %w", err), server.Close())
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// Close writes what is still queued and closes the database.
+func (s *Server) Close(ctx context.Context) error {
+	err := s.recorder.Close(ctx)
+	s.surfaces.Close()
+	s.pool.Close()
+	return err
+}
+
+func openPool(ctx context.Context, dsn seal.Secret) (*pgxpool.Pool, error) {
+	pool, err := db.Open(ctx, dsn.Reveal())
+	if err != nil {
+		return nil, err
+	}
+	if err := db.CheckRole(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}

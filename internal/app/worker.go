@@ -1,0 +1,65 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/tasks"
+)
+
+// RunWorker works River's jobs until ctx ends, then lets running ones finish.
+func RunWorker(ctx context.Context, cfg Config, opt Options) error {
+	err := requireSecrets(map[string]seal.Secret{"CHUMBO_DATABASE_URL": cfg.DatabaseURL, "CHUMBO_RIVER_DATABASE_URL": cfg.RiverDatabaseURL})
+	if err != nil {
+		return err
+	}
+	pool, err := openPool(ctx, cfg.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	worker, err := tasks.NewWorker(ctx, tasks.WorkerConfig{
+		Store: db.NewStore(pool), RiverDSN: cfg.RiverDatabaseURL, Logger: opt.Logger, InvocationRetention: cfg.InvocationRetention,
+	})
+	if err != nil {
+		return fmt.Errorf("start worker: %w", err)
+	}
+	return worker.Run(ctx)
+}
+
+// Migrate brings the database to this version's schema: roles, tables, River's
+// own. It needs CHUMBO_MIGRATE_DATABASE_URL, and takes the passwords of the
+// two login roles from their URLs.
+func Migrate(ctx context.Context, cfg Config) error {
+	err := requireSecrets(map[string]seal.Secret{
+		"CHUMBO_MIGRATE_DATABASE_URL": cfg.MigrateDatabaseURL, "CHUMBO_DATABASE_URL": cfg.DatabaseURL, "CHUMBO_RIVER_DATABASE_URL": cfg.RiverDatabaseURL,
+	})
+	if err != nil {
+		return err
+	}
+	server, err := passwordOf(cfg.DatabaseURL, "CHUMBO_DATABASE_URL")
+	if err != nil {
+		return err
+	}
+	river, err := passwordOf(cfg.RiverDatabaseURL, "CHUMBO_RIVER_DATABASE_URL")
+	if err != nil {
+		return err
+	}
+	return db.Migrate(ctx, cfg.MigrateDatabaseURL.Reveal(), db.MigrateOptions{ServerPassword: server, RiverPassword: river})
+}
+
+// passwordOf is the password inside a database URL.
+func passwordOf(dsn seal.Secret, setting string) (seal.Secret, error) {
+	config, err := pgx.ParseConfig(dsn.Reveal())
+	if err != nil {
+		return seal.Secret{}, fmt.Errorf("%s is not a Postgres URL", setting) // the parser's text may quote the password
+	}
+	if config.Password == "" {
+		return seal.Secret{}, fmt.Errorf("%s has no password: migrate sets the role's password from it", setting)
+	}
+	return seal.NewSecret(config.Password), nil
+}

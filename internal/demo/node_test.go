@@ -1,0 +1,161 @@
+package demo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const nodeFolder = "../../test/node"
+
+// nodeProgram is the Node of test/node. Where its packages are not installed
+// the test is skipped on a developer's machine, and fails in CI.
+func nodeProgram(t testing.TB) string {
+	t.Helper()
+	program, err := filepath.Abs(filepath.Join(nodeFolder, "node_modules/node/bin/node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("test/node is not installed: %v", err)
+		}
+		t.Skip("npm ci --prefix test/node installs what this test needs")
+	}
+	return program
+}
+
+func TestTypeScriptClientWalksFromChallengeToRows(t *testing.T) {
+	t.Parallel()
+	node := nodeProgram(t)
+	for _, mode := range []string{"auto", "legacy"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			result := runTypeScriptClient(t, node, mode)
+			if !slices.Contains(result.Tools, "customers_list") || !slices.Contains(result.Tools, "customers_get") {
+				t.Errorf("tools: %v", result.Tools)
+			}
+			for _, page := range []tsPage{result.Page, result.After} {
+				if len(page.Items) == 0 {
+					t.Fatal("Bob sees no customers")
+				}
+				for _, item := range page.Items {
+					requireOwner(t, item, "Globex")
+				}
+			}
+			if !result.Refreshed {
+				t.Error("the client did not refresh after a 401")
+			}
+			if result.Registrations != 1 {
+				t.Errorf("registrations: %d, want 1", result.Registrations)
+			}
+			if want := map[string]string{"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]; result.Protocol != want {
+				t.Errorf("protocol %q, want %q", result.Protocol, want)
+			}
+		})
+	}
+}
+
+type tsPage struct {
+	Items []map[string]any `json:"items"`
+}
+
+type tsResult struct {
+	Protocol      string   `json:"protocol"`
+	Tools         []string `json:"tools"`
+	Page          tsPage   `json:"page"`
+	After         tsPage   `json:"after"`
+	Refreshed     bool     `json:"refreshed"`
+	Registrations int      `json:"registrations"`
+}
+
+func runTypeScriptClient(t *testing.T, node, mode string) tsResult {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	config, err := json.Marshal(map[string]any{"url": running.MCPURL, "mode": mode, "tool": "customers_list", "arguments": map[string]any{"limit": 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, node, "client.mjs", string(config))
+	cmd.Dir = nodeFolder
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	who := newPerson(t, "bob@example.test")
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		var message struct {
+			Authorize string    `json:"authorize"`
+			Result    *tsResult `json:"result"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &message); err != nil {
+			t.Fatalf("client said %q: %v", lines.Text(), err)
+		}
+		if message.Result != nil {
+			return *message.Result
+		}
+		back, err := who.authorize(ctx, message.Authorize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := json.Marshal(map[string]string{"callback": back.Encode()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stdin.Write(append(answer, '\n')); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("the client ended early: %s", stderr.String())
+	return tsResult{}
+}
+
+// TestConformance runs the official suite's scenarios that need no fixtures
+// against the demo's public surface.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	node := nodeProgram(t)
+	scenarios := map[string][]string{
+		"2026-07-28": {"tools-list", "caching", "dns-rebinding-protection", "http-header-validation"},
+		"2025-11-25": {"server-initialize", "ping", "tools-list", "dns-rebinding-protection"},
+	}
+	for version, names := range scenarios {
+		for _, name := range names {
+			t.Run(version+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, node, "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+					"server", "--url", running.ConformanceURL, "--scenario", name, "--spec-version", version)
+				cmd.Dir = nodeFolder
+				out, err := cmd.CombinedOutput()
+				text := string(out)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+				if strings.Contains(text, "SKIPPED") || !strings.Contains(text, "0 failed") {
+					t.Fatalf("not a clean pass:\n%s", text)
+				}
+			})
+		}
+	}
+}

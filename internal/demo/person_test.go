@@ -1,0 +1,141 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// person is somebody with a browser that runs no scripts: it follows redirects
+// and fills in the forms it is shown.
+type person struct {
+	email, password string
+	browser         *http.Client
+}
+
+func newPerson(t testing.TB, email string) *person {
+	t.Helper()
+	for _, u := range running.Users {
+		if u.Email == email {
+			jar, err := cookiejar.New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &person{email: email, password: u.Password, browser: &http.Client{
+				Jar:           jar,
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}}
+		}
+	}
+	t.Fatalf("no such demo user: %s", email)
+	return nil
+}
+
+const callbackURL = "http://127.0.0.1:33418/callback"
+
+// authorize opens an authorization URL and goes on until the browser is sent
+// to the client's callback, whose query it returns.
+func (p *person) authorize(ctx context.Context, start string) (url.Values, error) {
+	method, target, form := http.MethodGet, start, url.Values(nil)
+	for range 12 {
+		var body io.Reader
+		if form != nil {
+			body = strings.NewReader(form.Encode())
+		}
+		req, err := http.NewRequestWithContext(ctx, method, target, body)
+		if err != nil {
+			return nil, err
+		}
+		if form != nil {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		resp, err := p.browser.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		page, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if location := resp.Header.Get("Location"); location != "" {
+			next, err := req.URL.Parse(location)
+			if err != nil {
+				return nil, err
+			}
+			if strings.HasPrefix(next.String(), callbackURL) {
+				return next.Query(), nil
+			}
+			method, target, form = http.MethodGet, next.String(), nil
+			continue
+		}
+		if resp.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("%s %s: %s: %s", method, target, resp.Status, page)
+		}
+		method, target, form, err = p.fillIn(req.URL, string(page))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("no callback after many pages")
+}
+
+// fillIn answers the first form of a page: credentials where asked, and the
+// button that allows.
+func (p *person) fillIn(page *url.URL, text string) (method, target string, form url.Values, err error) {
+	doc, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		return "", "", nil, err
+	}
+	f := find(doc, "form")
+	if f == nil {
+		return "", "", nil, fmt.Errorf("no form on %s: %s", page, text)
+	}
+	form = url.Values{}
+	allowed := false
+	for n := range f.Descendants() {
+		name, value := attr(n, "name"), attr(n, "value")
+		switch {
+		case n.Type != html.ElementNode || name == "":
+		case n.Data == "input" && attr(n, "type") == "password":
+			form.Set(name, p.password)
+		case n.Data == "input" && attr(n, "type") == "email":
+			form.Set(name, p.email)
+		case n.Data == "input":
+			form.Set(name, value)
+		case n.Data == "button" && value == "approve" && !allowed:
+			form.Set(name, value)
+			allowed = true
+		}
+	}
+	action, err := page.Parse(attr(f, "action"))
+	if err != nil {
+		return "", "", nil, err
+	}
+	return strings.ToUpper(attr(f, "method")), action.String(), form, nil
+}
+
+func find(n *html.Node, tag string) *html.Node {
+	for d := range n.Descendants() {
+		if d.Type == html.ElementNode && d.Data == tag {
+			return d
+		}
+	}
+	return nil
+}
+
+func attr(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}

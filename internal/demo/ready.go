@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ready is what -ready-file holds: all a program needs to connect.
+type ready struct {
+	ServerURL      string      `json:"server_url"`
+	DashboardURL   string      `json:"dashboard_url"`
+	MCPURL         string      `json:"mcp_url"`
+	ProjectURL     string      `json:"project_url"`
+	PublishableKey string      `json:"publishable_key"`
+	ConformanceURL string      `json:"conformance_url"`
+	Users          []readyUser `json:"users"`
+	APIToken       string      `json:"api_token"`
+}
+
+type readyUser struct {
+	Email        string `json:"email"`
+	Password     string `json:"password"`
+	Organization string `json:"organization"`
+}
+
+// write puts the file in place whole: a reader never sees half of it.
+func (r *ready) write(path string) error {
+	if path == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode ready file: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
+	if err != nil {
+		return fmt.Errorf("write ready file: %w", err)
+	}
+	_, err = tmp.Write(append(b, '\n'))
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+		return fmt.Errorf("write ready file: %w", err)
+	}
+	return nil
+}
+
+func removeReadyFile(path string) {
+	if path != "" {
+		_ = os.Remove(path)
+	}
+}
+
+func (r *ready) print(w io.Writer, took time.Duration) {
+	_, _ = fmt.Fprintf(w, `
+Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it.
+
+  MCP URL      %s
+  Open it in a browser for how to connect; sign in as
+`, took.Seconds(), r.MCPURL)
+	for _, u := range r.Users {
+		_, _ = fmt.Fprintf(w, "    %-20s password %-16s sees only %s\n", u.Email, u.Password, u.Organization)
+	}
+	_, _ = fmt.Fprintf(w, `
+  Claude Code    claude mcp add --transport http crm %[1]s
+                 then /mcp, Authenticate
+  Inspector      MCP_AUTO_OPEN_ENABLED=true npx @modelcontextprotocol/inspector --cli --transport http \
+                   --server-url %[1]s --method tools/list
+  curl           curl -i -X POST %[1]s        (the challenge a client starts from)
+  No sign-in     %[2]s
+                 curl -s %[2]s -H 'Content-Type: application/json' \
+                   -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+
+  Builder        %[3]s
+                 export CHUMBO_URL=%[4]s CHUMBO_TOKEN=%[5]s
+                 chumbo status
+  Project        %[6]s   publishable key %[7]s
+`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey)
+}
