@@ -35,7 +35,7 @@ check-generated: generate ## fails when committed generated code is not current
 		echo "generated code is not current: run 'make generate' and commit"; git status --short -- internal/db web; exit 1; fi
 
 bench: ## the whole path beside the bare SDK, ratios printed
-	go test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 30m -v
+	go run ./internal/bench
 
 fuzz: ## each fuzz target for 30 seconds
 	@for target in $$(grep -rlE '^func Fuzz' --include='*_test.go' internal | xargs -n1 dirname | sort -u); do \
