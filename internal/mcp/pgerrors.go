@@ -1,0 +1,265 @@
+package mcp
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
+)
+
+// codeNotSingular is the Data API's answer to a request for exactly one row
+// that found another number of them.
+const codeNotSingular = "PGRST116"
+
+// maxAuthorText bounds what an app's author can say in an error, in bytes.
+const maxAuthorText = 1000
+
+const kindUnauthenticated = "unauthenticated"
+
+// explain turns what went wrong into what the model is told, or returns nil
+// for what is our own fault. What the app's author raised passes; SQL text,
+// details, hints, hosts and tokens never do. It marks the call unauthorized
+// when the project refused the token because its time is over.
+func (r *toolRunner) explain(c *call, t *toolCall, err error) *toolError {
+	var told *toolError
+	var answer *supabase.Error
+	var f *fault.Error
+	switch {
+	case errors.As(err, &told):
+		return told
+	case errors.As(err, &answer):
+		if answer.Upstream != "" {
+			c.upstream = answer.Upstream
+		}
+		return r.explainAnswer(c, t, answer)
+	case errors.Is(err, errShape), errors.Is(err, errColumns):
+		return outOfDate()
+	case errors.As(err, &f):
+		return explainFault(f)
+	}
+	return nil
+}
+
+func outOfDate() *toolError {
+	return &toolError{kind: kindOutOfDate, detail: "This tool no longer matches the app's database, so it cannot be used now. The app's owner must publish its surface again; trying again does not help."}
+}
+
+// explainFault is for what ended before the project answered.
+func explainFault(f *fault.Error) *toolError {
+	switch f.Kind {
+	case fault.TooLarge:
+		return &toolError{kind: f.Kind.String(), detail: "The app's answer is larger than can be read. Ask for fewer rows, or narrow it with filters."}
+	case fault.Timeout:
+		return &toolError{kind: f.Kind.String(), detail: "The app did not answer in time. Try again, or narrow the request."}
+	case fault.Unavailable, fault.RateLimited:
+		return &toolError{kind: f.Kind.String(), detail: "The app cannot be reached right now. Try again" + in(f.RetryAfter) + "."}
+	case fault.Invalid:
+		return &toolError{kind: kindUpstream, detail: "The app's project cannot be reached from here. The app's owner must check its address; trying again does not help."}
+	}
+	return nil
+}
+
+// in is " in N seconds" for a known wait, else " in a moment".
+func in(d time.Duration) string {
+	if d < time.Second {
+		return " in a moment"
+	}
+	return " in " + strconv.Itoa(int(d/time.Second)) + " seconds"
+}
+
+func (r *toolRunner) explainAnswer(c *call, t *toolCall, e *supabase.Error) *toolError {
+	switch {
+	case e.Gateway:
+		return explainGateway(e)
+	case e.AuthorMessage():
+		return &toolError{kind: authorKind(e.Status), detail: cutText(oneLine(e.Message), maxAuthorText)}
+	case e.TokenRefused():
+		return r.explainToken(c, e)
+	}
+	if told := explainCode(t, e); told != nil {
+		return told
+	}
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		return rateLimited(e)
+	case e.Status >= 500:
+		return unavailable(e)
+	case e.Status == http.StatusNotFound:
+		return outOfDate()
+	}
+	return &toolError{kind: kindUpstream, detail: "The app's database refused this call. Check the arguments; if they are right, the app's owner must look into it."}
+}
+
+// explainToken tells a token whose time is over, which a new sign-in mends and
+// the edge answers with a challenge, from one refused for another reason.
+func (r *toolRunner) explainToken(c *call, e *supabase.Error) *toolError {
+	over := !c.caller.Expires.IsZero() && !r.now().Before(c.caller.Expires)
+	if c.caller.Key.Mode != oauth.ModePublic && (over || e.Expired()) {
+		c.unauthorized = true
+		return &toolError{kind: kindUnauthenticated, detail: "The sign-in has expired. Sign in again."}
+	}
+	return &toolError{kind: kindUpstream, detail: "The app's project did not accept this sign-in. Try again; if it stays, disconnect and sign in again."}
+}
+
+// explainGateway is for answers that are not the Data API's own.
+func explainGateway(e *supabase.Error) *toolError {
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		return rateLimited(e)
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+		return &toolError{kind: kindUpstream, detail: "The app's project refused the connection. The app's owner must check its publishable key; trying again does not help."}
+	}
+	return unavailable(e)
+}
+
+func rateLimited(e *supabase.Error) *toolError {
+	return &toolError{kind: fault.RateLimited.String(), detail: "The app is being asked too often. Try again" + in(e.RetryAfter) + "."}
+}
+
+func unavailable(e *supabase.Error) *toolError {
+	return &toolError{kind: fault.Unavailable.String(), detail: "The app's project answered with an error of its own. Try again" + in(e.RetryAfter) + "."}
+}
+
+func authorKind(status int) string {
+	switch status {
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return fault.Forbidden.String()
+	case http.StatusNotFound:
+		return fault.NotFound.String()
+	case http.StatusConflict:
+		return fault.Conflict.String()
+	case http.StatusTooManyRequests:
+		return fault.RateLimited.String()
+	}
+	return kindRefused
+}
+
+// explainCode maps the codes that mean one thing, or returns nil.
+func explainCode(t *toolCall, e *supabase.Error) *toolError {
+	switch e.Code {
+	case "PGRST202", "PGRST203", "PGRST204", "PGRST205", "PGRST106", "PGRST108", "PGRST125", "PGRST200", "PGRST201",
+		codeNotSingular, "42P01", "42703", "42883", "42P10", "42846", "25006":
+		return outOfDate()
+	case "42501", "PGRST302":
+		return &toolError{kind: fault.Forbidden.String(), detail: "You are not allowed to do this in the app. Trying again does not help."}
+	case "23505", "23P01":
+		return &toolError{kind: fault.Conflict.String(), detail: "Something with the same unique value is already there. Change it, or read the one that exists."}
+	case "23503":
+		return &toolError{kind: fault.Conflict.String(), detail: "Something this refers to does not exist, or something else still refers to it. Check the ids."}
+	case "23502":
+		return &toolError{kind: fault.Invalid.String(), detail: "A value that the app requires is missing. Give it and call again."}
+	case "23514":
+		return &toolError{kind: fault.Invalid.String(), detail: "A value breaks a rule of the app's data. Change it and call again."}
+	case "22P02", "22003", "22007", "22008", "22021", "22P05", "22001", "22023":
+		return badValue(t, e.Message)
+	case "57014":
+		return &toolError{kind: fault.Timeout.String(), detail: "The app's database took too long. Narrow the request, or try again later."}
+	case "40001", "40P01", "55P03":
+		return &toolError{kind: fault.Conflict.String(), detail: "Another change got in the way. Nothing was changed; try again."}
+	}
+	return nil
+}
+
+// badValue names the argument that the database could not read. Its message is
+// only compared with what the caller gave, never passed on.
+func badValue(t *toolCall, message string) *toolError {
+	told := &toolError{kind: fault.Invalid.String(), detail: "A value is not of the kind the app's data has. Change it and call again."}
+	typed := t.typedArguments()
+	for _, a := range typed {
+		if a.quotedIn(message) {
+			told.issues = append(told.issues, a.issue())
+		}
+	}
+	if len(told.issues) > 0 {
+		return told
+	}
+	if len(typed) == 0 && t.tool.List != nil && t.arguments.get("cursor") != nil {
+		return errCursor // the column's type has changed since
+	}
+	for _, a := range typed {
+		if !isTextType(a.sqlType) {
+			told.issues = append(told.issues, a.issue())
+		}
+	}
+	return told
+}
+
+// typedArgument is an argument that was given, with its type in the database.
+type typedArgument struct {
+	name    string
+	sqlType string
+	values  []string
+}
+
+func (t *toolCall) typedArguments() []typedArgument {
+	var list []typedArgument
+	add := func(name, sqlType string) {
+		value := t.arguments.get(name)
+		if value == nil {
+			return
+		}
+		a := typedArgument{name: name, sqlType: sqlType, values: []string{stringOf(value)}}
+		if value[0] == '[' {
+			for _, v := range elements(value) {
+				a.values = append(a.values, stringOf(v))
+			}
+		}
+		list = append(list, a)
+	}
+	switch {
+	case t.tool.List != nil:
+		for _, f := range t.tool.List.Filters {
+			add(f.Argument, f.Column.SQLType)
+		}
+	case t.tool.Get != nil:
+		for _, k := range t.tool.Get.Key {
+			add(k.Name, k.SQLType)
+		}
+	case t.tool.RPC != nil:
+		for _, a := range t.tool.RPC.Arguments {
+			add(a.Name, a.SQLType)
+		}
+	}
+	return list
+}
+
+func (a typedArgument) quotedIn(message string) bool {
+	for _, v := range a.values {
+		if v != "" && strings.Contains(message, `"`+v+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a typedArgument) issue() fault.Issue {
+	message := "is not a value of type " + a.sqlType
+	switch a.sqlType {
+	case "uuid":
+		message = "must be a UUID"
+	case "date":
+		message = "must be a date such as 2026-01-31"
+	case "timestamptz", "timestamp":
+		message = "must be a time such as 2026-01-31T12:00:00Z"
+	case "int2", "int4", "int8":
+		message = "must be a whole number within the range of " + a.sqlType
+	case "numeric", "float4", "float8":
+		message = "must be a number within the range of " + a.sqlType
+	case "bool":
+		message = "must be true or false"
+	}
+	return fault.Issue{Path: "/" + a.name, Message: message}
+}
+
+func isTextType(sqlType string) bool {
+	switch sqlType {
+	case "text", "varchar", "bpchar", "citext", "name":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package mcp
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+)
+
+// toolError is what a model is told when its call did not work and it, or its
+// user, may do something about it. Every text in it may be shown.
+type toolError struct {
+	kind   string // a fault kind's name, or one of the kinds below
+	detail string // the outcome first, then the next step
+	issues []fault.Issue
+}
+
+// Kinds of tool errors that are no fault kind.
+const (
+	kindInvalidCursor = "invalid_cursor"
+	kindRowTooLarge   = "row_too_large"
+	kindRefused       = "refused"     // by a rule the app's author wrote
+	kindOutOfDate     = "out_of_date" // the surface no longer matches the project
+	kindUpstream      = "upstream_error"
+)
+
+func (e *toolError) Error() string { return "tool error " + e.kind }
+
+// result renders the error as text of RFC 9457's kind. A result with IsError
+// never carries structured content.
+func (e *toolError) result(traceID string) *mcp.CallToolResult {
+	b, err := json.Marshal(struct {
+		Kind    string        `json:"kind"`
+		Detail  string        `json:"detail"`
+		Issues  []fault.Issue `json:"issues,omitempty"`
+		TraceID string        `json:"trace_id,omitempty"`
+	}{e.kind, e.detail, e.issues, traceID})
+	if err != nil { // strings always marshal
+		b = []byte(`{"kind":"internal"}`)
+	}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(b)}}}
+}

@@ -1,0 +1,177 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+)
+
+// projects is the part of supabase.Client the runner uses.
+type projects interface {
+	Select(ctx context.Context, s supabase.Session, q supabase.Select) (supabase.Answer, error)
+	Call(ctx context.Context, s supabase.Session, q supabase.Call) (supabase.Answer, error)
+}
+
+// toolRunner runs declared tools: one plan, one request to the project (two
+// when a cursor holds only a key), one rendered result. It keeps nothing of a
+// caller between calls. Safe for concurrent use.
+type toolRunner struct {
+	projects projects
+	cursors  *seal.Sealer
+	now      func() time.Time // tells whether a refused token's time is over
+}
+
+var _ runner = (*toolRunner)(nil)
+
+// newRunner returns a runner over the client. Cursors are sealed by keys.
+func newRunner(client *supabase.Client, keys *seal.Keyset) *toolRunner {
+	return &toolRunner{projects: client, cursors: keys.Sealer(seal.Cursor), now: time.Now}
+}
+
+// withClock is the runner on another clock.
+func (r *toolRunner) withClock(now func() time.Time) *toolRunner {
+	other := *r
+	other.now = now
+	return &other
+}
+
+// run implements runner.
+func (r *toolRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error) {
+	session, err := sessionOf(c)
+	if err != nil {
+		return nil, err
+	}
+	t := &toolCall{runner: r, call: c, tool: tool, session: session}
+	p, err := t.page(ctx, arguments)
+	if err == nil {
+		c.outcome.resultBytes = p.size()
+		return p.result(tool.Result), nil
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil, err
+	}
+	told := r.explain(c, t, err)
+	if told == nil {
+		return nil, err
+	}
+	c.outcome.toolError, c.outcome.errorKind = true, told.kind
+	res := told.result(c.requestID)
+	c.outcome.resultBytes = len(res.Content[0].(*mcp.TextContent).Text)
+	return res, nil
+}
+
+// sessionOf is the project as the call's caller. A caller who should have a
+// token and has none is never turned into an anonymous one.
+func sessionOf(c *call) (supabase.Session, error) {
+	ref := c.endpoint.Project
+	p := supabase.Project{ID: ref.ID, APIOrigin: ref.APIOrigin, PublishableKey: ref.PublishableKey}
+	if c.caller.Key.Mode == oauth.ModePublic {
+		return supabase.AsAnon(p), nil
+	}
+	if c.caller.Token.IsZero() {
+		return supabase.Session{}, fault.From(errors.New("caller without a token in a mode that has one"))
+	}
+	return supabase.AsUser(p, c.caller.Token), nil
+}
+
+// toolCall is one run of one tool.
+type toolCall struct {
+	runner    *toolRunner
+	call      *call
+	tool      *surfaces.Tool
+	session   supabase.Session
+	arguments arguments
+}
+
+// page runs the tool's plan.
+func (t *toolCall) page(ctx context.Context, raw []byte) (*page, error) {
+	args, err := readArguments(raw)
+	if err != nil {
+		return nil, err
+	}
+	t.arguments = args
+	switch {
+	case t.tool.List != nil:
+		return t.list(ctx, t.tool.List)
+	case t.tool.Get != nil:
+		return t.get(ctx, t.tool.Get)
+	case t.tool.RPC != nil:
+		return t.rpc(ctx, t.tool.RPC)
+	}
+	return nil, errors.New("tool has no plan")
+}
+
+func (t *toolCall) query(ctx context.Context, q supabase.Select) ([]byte, error) {
+	a, err := t.runner.projects.Select(ctx, t.session, q)
+	t.note(a)
+	if err != nil {
+		return nil, err
+	}
+	if a.Body == nil {
+		return nil, errShape
+	}
+	return a.Body, nil
+}
+
+func (t *toolCall) note(a supabase.Answer) {
+	t.call.projectTime += a.Took
+	if a.Upstream != "" {
+		t.call.upstream = a.Upstream
+	}
+}
+
+// arguments are the caller's, as tokens in the order given.
+type arguments []argument
+
+type argument struct {
+	name  string
+	value token
+}
+
+// readArguments reads the arguments object. They have passed the tool's input
+// schema; a name given twice is refused, since the schema's reader and this
+// one could each have looked at another.
+func readArguments(raw []byte) (arguments, error) {
+	if len(raw) == 0 || isNull(raw) {
+		return nil, nil
+	}
+	clean, err := cleanJSON(raw)
+	if err != nil || clean[0] != '{' {
+		return nil, invalid("", "arguments must be a JSON object")
+	}
+	var args arguments
+	for _, m := range members(clean, 0) {
+		if args.get(m.key) != nil {
+			return nil, invalid(m.key, "is given twice; give it once")
+		}
+		args = append(args, argument{name: m.key, value: clean[m.start:m.end]})
+	}
+	return args, nil
+}
+
+// get is the argument's value, or nil.
+func (a arguments) get(name string) token {
+	for _, arg := range a {
+		if arg.name == name {
+			return arg.value
+		}
+	}
+	return nil
+}
+
+// invalid is the error of an argument the model can mend.
+func invalid(name, message string) *toolError {
+	issue := fault.Issue{Message: message}
+	if name != "" {
+		issue.Path = "/" + name
+	}
+	return &toolError{kind: fault.Invalid.String(), detail: "An argument is not accepted. Change it and call again.", issues: []fault.Issue{issue}}
+}

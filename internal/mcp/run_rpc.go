@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+)
+
+// The shapes of a function's answer (surfaces.Returns.Kind).
+const (
+	returnsVoid    = "void"
+	returnsScalar  = "scalar"
+	returnsRow     = "row"
+	returnsRows    = "rows"
+	returnsScalars = "scalars"
+)
+
+// rpc calls a function with the declared arguments that were given, as the
+// tokens they came as. It always posts: in a GET, text such as is.null would
+// be taken for a filter.
+func (t *toolCall) rpc(ctx context.Context, plan *surfaces.RPCPlan) (*page, error) {
+	body := []byte{'{'}
+	for _, a := range plan.Arguments {
+		value := t.arguments.get(a.Name)
+		if value == nil {
+			if a.Required {
+				return nil, invalid(a.Name, "is required")
+			}
+			continue
+		}
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = appendString(body, a.Name)
+		body = append(body, ':')
+		body = append(body, value...)
+	}
+	body = append(body, '}')
+	answer, err := t.runner.projects.Call(ctx, t.session, supabase.Call{
+		Profile: plan.Relation.Profile, Function: plan.Relation.Name, Arguments: body, ReadOnly: plan.ReadOnly,
+	})
+	t.note(answer)
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.rpcPage(plan.Returns, answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	if p = t.within(p); p == nil {
+		return nil, t.rpcTooLarge(plan)
+	}
+	return p, nil
+}
+
+func (t *toolCall) rpcTooLarge(plan *surfaces.RPCPlan) *toolError {
+	detail := "The answer is larger than this tool's limit of " + strconv.Itoa(t.budget()) + " bytes. "
+	if !plan.ReadOnly {
+		// It ran: saying only "narrow it" would make the model run it again.
+		detail = "The call was made, and its effects stand, but its answer is larger than this tool's limit of " + strconv.Itoa(t.budget()) + " bytes. Do not repeat it just to see the answer. "
+	}
+	if len(t.arguments) > 0 {
+		detail += "Narrow it with the arguments, or ask"
+	} else {
+		detail += "Ask"
+	}
+	return &toolError{kind: fault.TooLarge.String(), detail: detail + " the app's owner to raise the limit."}
+}
+
+func (t *toolCall) rpcPage(returns surfaces.Returns, body []byte) (*page, error) {
+	if returns.Kind == returnsVoid {
+		return t.finish([]byte(`{"ok":true}`), func(dst []byte) []byte { return append(dst, "Done."...) }, nil)
+	}
+	clean, err := cleanJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	switch returns.Kind {
+	case returnsScalar:
+		return t.scalarPage(returns.Scalar, clean)
+	case returnsScalars:
+		return t.scalarsPage(returns.Scalar, clean)
+	case returnsRow:
+		return t.rpcRow(returns.Columns, clean)
+	case returnsRows:
+		return t.rpcRows(returns.Columns, clean)
+	}
+	return nil, errShape
+}
+
+func (t *toolCall) scalarPage(column *surfaces.Column, value token) (*page, error) {
+	structured := append([]byte(`{"result":`), appendValue(nil, value, asText(column))...)
+	return t.finish(append(structured, '}'), func(dst []byte) []byte { return appendProse(dst, value) }, nil)
+}
+
+func (t *toolCall) scalarsPage(column *surfaces.Column, body []byte) (*page, error) {
+	if body[0] != '[' {
+		return nil, errShape
+	}
+	values := elements(body)
+	structured := []byte(`{"items":[`)
+	for i, v := range values {
+		if i > 0 {
+			structured = append(structured, ',')
+		}
+		structured = appendValue(structured, v, asText(column))
+	}
+	return t.finish(append(structured, `]}`...), func(dst []byte) []byte {
+		for _, v := range values {
+			dst = append(appendCell(dst, v), '\n')
+		}
+		return dst
+	}, countLine(len(values)))
+}
+
+func (t *toolCall) rpcRow(columns []surfaces.Column, body []byte) (*page, error) {
+	if len(columns) == 0 {
+		if body[0] != '{' {
+			return nil, errShape
+		}
+		whole := appendToken(nil, body)
+		return t.finish(whole, func(dst []byte) []byte { return appendProse(dst, whole) }, nil)
+	}
+	rows, err := readOne(body, columnNames(columns))
+	if err != nil {
+		return nil, err
+	}
+	return t.rowAsIs(columns, rows.row(0))
+}
+
+func (t *toolCall) rpcRows(columns []surfaces.Column, body []byte) (*page, error) {
+	if len(columns) == 0 {
+		return t.scalarsPage(nil, body)
+	}
+	rows, err := readTable(body, columnNames(columns))
+	if err != nil {
+		return nil, err
+	}
+	n := rows.len()
+	structured := []byte(`{"items":[`)
+	for i := range n {
+		if i > 0 {
+			structured = append(structured, ',')
+		}
+		structured = appendObject(structured, columns, rows.row(i))
+	}
+	return t.finish(append(structured, `]}`...), func(dst []byte) []byte {
+		if n == 0 {
+			return dst
+		}
+		dst = appendHeader(dst, columns)
+		for i := range n {
+			dst = appendTextRow(dst, rows.row(i))
+		}
+		return dst
+	}, countLine(n))
+}
+
+func countLine(n int) []byte {
+	if n == 1 {
+		return []byte("1 row.\n")
+	}
+	return append(strconv.AppendInt(nil, int64(n), 10), " rows.\n"...)
+}
+
+// appendProse appends a lone value: text with its lines, but without what
+// cannot be seen; anything else as JSON.
+func appendProse(dst []byte, value token) []byte {
+	if !isString(value) {
+		return append(dst, withoutHidden(string(appendToken(nil, value)))...)
+	}
+	return append(dst, withoutHidden(stringOf(value))...)
+}
+
+func asText(c *surfaces.Column) bool { return c != nil && c.AsText }
+
+func columnNames(columns []surfaces.Column) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
