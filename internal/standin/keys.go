@@ -174,12 +174,12 @@ func (k *keyring) verify(token string, now time.Time) (map[string]any, error) {
 		return nil, errors.New("token is malformed: token contains an invalid number of segments")
 	}
 	var header struct{ Alg, Kid string }
-	if err := decodeSegment(parts[0], &header); err != nil {
-		return nil, errors.New("token is malformed: could not JSON decode header")
+	if err := decodeSegment("header", parts[0], &header); err != nil {
+		return nil, err
 	}
 	var claims map[string]any
-	if err := decodeSegment(parts[1], &claims); err != nil || claims == nil {
-		return nil, errors.New("token is malformed: could not JSON decode claim")
+	if err := decodeSegment("claim", parts[1], &claims); err != nil {
+		return nil, err
 	}
 	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err != nil {
@@ -258,10 +258,13 @@ func (k *keyring) jwks() []byte {
 	return doc
 }
 
-func decodeSegment(segment string, into any) error {
+func decodeSegment(name, segment string, into any) error {
 	raw, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil {
-		return err
+		return fmt.Errorf("token is malformed: could not base64 decode %s: %w", name, err)
 	}
-	return json.Unmarshal(raw, into)
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("token is malformed: could not JSON decode %s: %w", name, err)
+	}
+	return nil
 }
