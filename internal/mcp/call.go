@@ -19,6 +19,7 @@ type call struct {
 	caller    *oauth.Caller
 	http      context.Context // of the HTTP request: ends when the client is gone
 	requestID string
+	protocol  string // MCP version of the request
 
 	// Written by the runner, read by the edge after the SDK has answered.
 	unauthorized bool // the project refused the token: the answer becomes a challenge
@@ -29,6 +30,7 @@ type call struct {
 
 // outcome is what the invocation record says of the call.
 type outcome struct {
+	refused     bool // by access or policy, before the project
 	toolError   bool
 	errorKind   string
 	resultBytes int

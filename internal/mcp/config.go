@@ -39,13 +39,9 @@ type Authenticator interface {
 	// Authenticate returns the caller, or an error that holds an
 	// *oauth.Challenge or a *fault.Error.
 	Authenticate(ctx context.Context, ep *tenants.Endpoint, h http.Header) (*oauth.Caller, error)
-	// Refused is told that the project refused the caller's token late.
+	// Refused is told that the project refused the caller's token late, and
+	// returns the challenge to answer with.
 	Refused(ep *tenants.Endpoint, caller *oauth.Caller) *oauth.Challenge
-	// InsufficientScope is the 403 challenge that names scopes.
-	InsufficientScope(ep *tenants.Endpoint, scopes []string) *oauth.Challenge
-	// ServeMetadata answers with the protected-resource metadata (RFC 9728)
-	// of the endpoint's resource, preflight included.
-	ServeMetadata(w http.ResponseWriter, r *http.Request, ep *tenants.Endpoint)
 }
 
 // Recorder keeps invocations. *events.Recorder is one. Record must not block.

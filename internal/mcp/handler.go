@@ -1,34 +1,171 @@
 package mcp
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
+	"log/slog"
 	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-// Handler is the HTTP edge: an http.Handler for every surface URL and for
-// /.well-known/* on every host. Mount it on net/http directly, with no
-// WriteTimeout and no middleware that replaces the ResponseWriter.
+// Handler is the HTTP edge: an http.Handler for every surface URL, for
+// /.well-known/* and for the metadata URLs below a surface URL. Mount it on
+// net/http directly, with no WriteTimeout and no middleware that replaces the
+// ResponseWriter.
 type Handler struct {
-	cfg Config
-	run runner
+	cfg       Config
+	revisions *revisions
+	transport transport
+	listeners *listeners
 }
 
 // NewHandler returns the edge over the real runner of tools.
 func NewHandler(cfg Config) (*Handler, error) {
-	if cfg.Projects == nil || cfg.Keys == nil {
-		return nil, errors.New("mcp: no projects client or no keys")
+	if cfg.Projects == nil || cfg.Keys == nil || cfg.Now == nil {
+		return nil, errors.New("mcp: no projects client, no keys or no clock")
 	}
-	return newHandler(cfg, newRunner(cfg.Projects, cfg.Keys))
+	return newHandler(cfg, newRunner(cfg.Projects, cfg.Keys).withClock(cfg.Now))
 }
 
 func newHandler(cfg Config, run runner) (*Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Handler{cfg: cfg, run: run}, nil
+	revisions, err := newRevisions(cfg, run)
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{
+		cfg: cfg, revisions: revisions, transport: newSDKTransport(cfg), listeners: newListeners(cfg.Directory),
+	}, nil
 }
+
+// Close ends the streams that are open, each with a proper last message, and
+// refuses new ones. Call it when the HTTP server begins to shut down.
+func (h *Handler) Close() { h.listeners.close() }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	http.NotFound(w, r)
+	x := &exchange{h: h, r: r, requestID: rand.Text(), started: h.cfg.Now()}
+	x.w = &timedWriter{ResponseWriter: w, x: x}
+	x.w.Header().Set("Chumbo-Request-Id", x.requestID)
+	x.w.Header().Set("Chumbo-Version", h.cfg.Version)
+	x.serve()
+}
+
+// serve keeps the order of design section 4: host, path, origin, OPTIONS, the
+// connect page, credential; then size, method, media type and body in post.
+func (x *exchange) serve() {
+	host, path := x.h.cfg.Hosts.EffectiveHost(x.r), x.r.URL.EscapedPath()
+	if resource, ok := oauth.ResourcePath(path); ok {
+		x.metadata(host, resource)
+		return
+	}
+	ep, err := x.h.cfg.Directory.Lookup(x.r.Context(), host, path)
+	if err != nil {
+		x.openCORS()
+		x.problem(err)
+		return
+	}
+	x.enter(ep)
+	switch {
+	case !allowOrigin(x.w.Header(), ep.Access, x.r):
+		x.problem(fault.New(fault.Forbidden, "origin_not_allowed", "This surface does not answer pages of this origin. Its owner lists the origins that may call it."))
+	case x.r.Method == http.MethodOptions:
+		preflight(x.w, x.r)
+	case x.r.Method == http.MethodGet && acceptsHTML(x.r.Header) && len(x.r.Header.Values("Authorization")) == 0:
+		x.connectPage(ep)
+	case ep.State == tenants.StatePaused:
+		x.problem(fault.New(fault.Unavailable, "paused", "This surface is paused by its owner. Nothing is wrong with your request; try again later."))
+	default:
+		x.authenticated(ep)
+	}
+}
+
+// enter notes the surface in the headers of the answer.
+func (x *exchange) enter(ep *tenants.Endpoint) {
+	h := x.w.Header()
+	h.Set("Chumbo-Surface", ep.Surface.String())
+	h.Set("Chumbo-Revision", strconv.Itoa(ep.Revision))
+}
+
+// metadata answers the protected-resource metadata URLs, which need no token
+// and mind no bad one.
+func (x *exchange) metadata(host, resource string) {
+	ep, err := x.h.cfg.Directory.Lookup(x.r.Context(), host, resource)
+	if err != nil {
+		x.openCORS()
+		x.problem(err)
+		return
+	}
+	if !ep.Access.Has(surfaces.ModeOAuth) {
+		x.openCORS()
+		x.problem(fault.New(fault.NotFound, "", "There is nothing here."))
+		return
+	}
+	oauth.ServeMetadata(x.w, x.r, ep)
+}
+
+func (x *exchange) connectPage(ep *tenants.Endpoint) {
+	h := x.w.Header()
+	h.Add("Vary", "Accept, Authorization")
+	h.Set("Cache-Control", "no-store")
+	x.h.cfg.Connect.ServeHTTP(x.w, x.r.WithContext(context.WithValue(x.r.Context(), endpointKey{}, ep)))
+}
+
+func (x *exchange) authenticated(ep *tenants.Endpoint) {
+	caller, err := x.h.cfg.Authenticator.Authenticate(x.r.Context(), ep, x.r.Header)
+	if err != nil {
+		x.refused(err)
+		return
+	}
+	x.w.Header().Set("Chumbo-Access", string(caller.Key.Mode))
+	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
+	if reads && caller.Key.Mode == oauth.ModePublic && ep.Access.Has(surfaces.ModeOAuth) {
+		x.challenge(oauth.SignIn(ep))
+		return
+	}
+	x.post(&call{endpoint: ep, caller: caller, http: x.r.Context(), requestID: x.requestID})
+}
+
+// refused answers what Authenticate returned. A failure to verify is never a
+// challenge.
+func (x *exchange) refused(err error) {
+	var challenge *oauth.Challenge
+	if errors.As(err, &challenge) {
+		x.challenge(challenge)
+		return
+	}
+	x.problem(err)
+}
+
+func (x *exchange) challenge(c *oauth.Challenge) { c.Write(x.w, x.requestID) }
+
+// problem answers outside of JSON-RPC, with RFC 9457.
+func (x *exchange) problem(err error) {
+	e := fault.From(err)
+	if e.Kind == fault.Internal {
+		x.h.cfg.Logger.Error("request failed", slog.String("request", x.requestID), slog.Any("error", err))
+	}
+	x.w.Header().Set("Cache-Control", "no-store")
+	fault.WriteProblem(x.w, e, x.requestID)
+}
+
+// openCORS lets a browser read why there is nothing here.
+func (x *exchange) openCORS() {
+	x.w.Header().Set("Access-Control-Allow-Origin", "*")
+	x.w.Header().Set("Access-Control-Expose-Headers", oauth.ExposedHeaders)
+}
+
+// mediaType is a Content-Type without its parameters.
+func mediaType(h http.Header) string {
+	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(media))
 }

@@ -1,0 +1,235 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+)
+
+// maxBatch bounds the messages of one batch (2025-03-26 only).
+const maxBatch = 20
+
+// keys of a request's _meta (MCP 2026-07-28, basic/index).
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+// message is one JSON-RPC 2.0 message as the edge reads it: exact,
+// case-sensitive keys, each at most once. The SDK reads the same bytes the
+// same way.
+type message struct {
+	raw      []byte
+	id       json.RawMessage // as sent; nil for a notification
+	idAt     int             // where id is in raw
+	method   string          // empty for a response of the client
+	params   []byte          // an object, or nil
+	response bool
+
+	name         string // params.name or params.uri, of the methods that have one
+	named        bool   // it is there and a string
+	version      string // _meta protocolVersion
+	capabilities bool   // _meta clientCapabilities is there
+	asked        string // params.protocolVersion of initialize
+}
+
+// isCall reports whether the message wants an answer.
+func (m *message) isCall() bool { return m.id != nil && !m.response }
+
+// parseEnvelope reads a request body: one message, or a batch where that is
+// allowed. Errors are *rpcFault with the JSON-RPC code of the refusal.
+func parseEnvelope(body []byte, batches bool) (list []message, batch bool, err error) {
+	switch err := checkJSON(body); err {
+	case nil:
+	case errSyntax:
+		return nil, false, refuse(fault.CodeParse, "The body is not valid JSON in UTF-8.")
+	case errDuplicate:
+		return nil, false, refuse(fault.CodeInvalidRequest, "A key is given twice in one object. Send each key once.")
+	default:
+		return nil, false, refuse(fault.CodeInvalidRequest, "The body is nested too deeply.")
+	}
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	if trimmed[0] != '[' {
+		m, err := parseMessage(bytes.TrimRight(trimmed, " \t\r\n"))
+		return []message{m}, false, err
+	}
+	if !batches {
+		return nil, true, refuse(fault.CodeInvalidRequest, "Batches are part of protocol version 2025-03-26 only. Send one message per request.")
+	}
+	list, err = parseBatch(trimmed)
+	return list, true, err
+}
+
+func parseBatch(body []byte) ([]message, error) {
+	parts := elements(body)
+	if len(parts) == 0 || len(parts) > maxBatch {
+		return nil, refuse(fault.CodeInvalidRequest, "A batch holds 1 to %d messages.", maxBatch)
+	}
+	list := make([]message, 0, len(parts))
+	ids := make(map[string]bool, len(parts))
+	for _, part := range parts {
+		m, err := parseMessage(part)
+		if err != nil {
+			return nil, err
+		}
+		if m.method == methodInitialize || m.method == methodListen {
+			return nil, refuse(fault.CodeInvalidRequest, "%s cannot be part of a batch.", m.method)
+		}
+		if m.isCall() && ids[string(m.id)] {
+			return nil, refuse(fault.CodeInvalidRequest, "Two messages of the batch have the same id.")
+		}
+		ids[string(m.id)] = true
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func parseMessage(raw []byte) (message, error) {
+	m := message{raw: raw}
+	if raw[0] != '{' {
+		return m, refuse(fault.CodeInvalidRequest, "A JSON-RPC message is an object.")
+	}
+	versioned, reply := false, false
+	for _, field := range members(raw, 0) {
+		value := raw[field.start:field.end]
+		switch field.key {
+		case "jsonrpc":
+			versioned = string(value) == `"2.0"`
+		case "id":
+			if !validID(value) {
+				return m, refuse(fault.CodeInvalidRequest, "The id of a request is a string or a number.")
+			}
+			m.id, m.idAt = value, field.start
+		case "method":
+			method, ok := text(value)
+			if !ok || method == "" {
+				return m, refuse(fault.CodeInvalidRequest, "The method of a request is a string.")
+			}
+			m.method = method
+		case "params":
+			m.params = value
+		case "result", "error":
+			reply = true
+		}
+	}
+	if !versioned {
+		return m, refuse(fault.CodeInvalidRequest, `A JSON-RPC message has "jsonrpc": "2.0".`)
+	}
+	if m.method == "" {
+		m.response = reply
+		if !reply || m.id == nil {
+			return m, refuse(fault.CodeInvalidRequest, "A request names its method.")
+		}
+		return m, nil
+	}
+	return m, m.readParams()
+}
+
+// readParams reads what the edge has to know of params.
+func (m *message) readParams() error {
+	if m.params == nil || string(m.params) == "null" {
+		m.params = nil
+		return nil
+	}
+	if m.params[0] != '{' {
+		return refuse(fault.CodeInvalidParams, "params is an object.").of(m.id)
+	}
+	for _, field := range members(m.params, 0) {
+		value := m.params[field.start:field.end]
+		switch {
+		case field.key == nameKey(m.method):
+			m.name, m.named = text(value)
+		case field.key == "_meta":
+			m.readMeta(value)
+		case field.key == "protocolVersion" && m.method == methodInitialize:
+			m.asked, _ = text(value)
+		}
+	}
+	return nil
+}
+
+func (m *message) readMeta(meta []byte) {
+	for _, field := range members(meta, 0) {
+		value := meta[field.start:field.end]
+		switch field.key {
+		case metaVersion:
+			m.version, _ = text(value)
+		case metaCapabilities:
+			m.capabilities = value[0] == '{'
+		}
+	}
+}
+
+// nameKey is the params key that the Mcp-Name header repeats.
+func nameKey(method string) string {
+	switch method {
+	case methodCallTool, methodGetPrompt:
+		return "name"
+	case methodReadResource:
+		return "uri"
+	}
+	return ""
+}
+
+// text reads a JSON string.
+func text(value []byte) (string, bool) {
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	s := scanner{data: value}
+	return s.str(), true
+}
+
+func validID(value []byte) bool {
+	switch c := value[0]; {
+	case c == '"', c == '-', c >= '0' && c <= '9':
+		return true
+	}
+	return false
+}
+
+// safeID reports whether the id survives the SDK, which carries numbers as
+// float64 and cuts fractions.
+func safeID(id json.RawMessage) bool {
+	if len(id) == 0 || id[0] == '"' {
+		return true
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && n > -(1<<53) && n < 1<<53 && strconv.FormatInt(n, 10) == string(id)
+}
+
+// standInID replaces an id that is not safe while the SDK has the message.
+const standInID = math.MaxInt32
+
+// forSDK is the message as the SDK gets it: the same bytes, with a stand-in
+// for an id it would change.
+func (m *message) forSDK() []byte {
+	if !m.isCall() || safeID(m.id) {
+		return m.raw
+	}
+	return splice(m.raw, m.idAt, m.idAt+len(m.id), []byte(strconv.Itoa(standInID)))
+}
+
+// restoreID puts the caller's own id, byte for byte, into the SDK's answer.
+func (m *message) restoreID(answer []byte) []byte {
+	if !m.isCall() || safeID(m.id) {
+		return answer
+	}
+	for _, field := range members(answer, 0) {
+		if field.key == "id" {
+			return splice(answer, field.start, field.end, m.id)
+		}
+	}
+	return answer
+}
+
+func splice(data []byte, start, end int, with []byte) []byte {
+	out := make([]byte, 0, len(data)+len(with))
+	out = append(out, data[:start]...)
+	out = append(out, with...)
+	return append(out, data[end:]...)
+}

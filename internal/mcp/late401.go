@@ -1,0 +1,14 @@
+package mcp
+
+import "github.com/chumbo-dev/chumbo/internal/oauth"
+
+// late401 returns the challenge to answer with when the project refused the
+// caller's token during the call: what the SDK wrote is dropped, because only
+// a 401 makes a client renew its token.
+func (x *exchange) late401(c *call) *oauth.Challenge {
+	if !c.unauthorized {
+		return nil
+	}
+	c.outcome.errorKind = "unauthenticated"
+	return x.h.cfg.Authenticator.Refused(c.endpoint, c.caller)
+}

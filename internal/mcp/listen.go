@@ -1,0 +1,208 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+// Bounds of the streams of subscriptions/listen.
+const (
+	maxListeners       = 4096             // in this process
+	maxCallerListeners = 8                // of one caller
+	maxSurfaceListener = 512              // of one surface, so that public callers cannot fill the rest
+	listenLife         = 30 * time.Minute // then the client asks again, with a fresh token
+	listenCheck        = 5 * time.Second  // how often the live revision is compared
+	keepAlive          = 15 * time.Second // between comments, below the idle limits of proxies
+)
+
+// listeners keeps the open streams within bounds and ends them at shutdown.
+type listeners struct {
+	directory Directory
+
+	mu       sync.Mutex
+	total    int
+	surfaces map[string]int
+	callers  map[oauth.CallerKey]int
+	closed   bool
+	done     chan struct{}
+}
+
+func newListeners(d Directory) *listeners {
+	return &listeners{directory: d, surfaces: map[string]int{}, callers: map[oauth.CallerKey]int{}, done: make(chan struct{})}
+}
+
+// enter takes a place for the caller; leave gives it back.
+func (l *listeners) enter(key oauth.CallerKey) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	surface := key.Surface.String()
+	switch {
+	case l.closed:
+		return fault.New(fault.Unavailable, "", "The server is shutting down. Ask again.").WithRetryAfter(time.Second)
+	case l.total >= maxListeners, l.surfaces[surface] >= maxSurfaceListener:
+		return fault.New(fault.RateLimited, "too_many_streams", "Too many streams are open. Ask again later; lists can be read at any time.").WithRetryAfter(keepAlive)
+	case key.Mode != oauth.ModePublic && l.callers[key] >= maxCallerListeners:
+		return fault.New(fault.RateLimited, "too_many_streams", "You have %d streams open here. Close one first.", maxCallerListeners).WithRetryAfter(keepAlive)
+	}
+	l.total++
+	l.surfaces[surface]++
+	l.callers[key]++
+	return nil
+}
+
+func (l *listeners) leave(key oauth.CallerKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	surface := key.Surface.String()
+	l.total--
+	if l.surfaces[surface]--; l.surfaces[surface] == 0 {
+		delete(l.surfaces, surface)
+	}
+	if l.callers[key]--; l.callers[key] == 0 {
+		delete(l.callers, key)
+	}
+}
+
+func (l *listeners) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.closed = true
+		close(l.done)
+	}
+}
+
+// listen answers subscriptions/listen (MCP 2026-07-28) with a stream of our
+// own: the SDK sends no keep-alive, and its servers never change. It
+// acknowledges, says when the list of tools may have changed, and ends with
+// the result when the token or the server does.
+func (x *exchange) listen(c *call, m *message) {
+	tools, err := wantsTools(m)
+	if err == nil {
+		err = x.h.listeners.enter(c.caller.Key)
+	}
+	if err != nil {
+		faultAnswer(err, m.id, x.requestID).write(x.w)
+		return
+	}
+	defer x.h.listeners.leave(c.caller.Key)
+	h := x.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	x.w.WriteHeader(http.StatusOK)
+	s := &stream{w: x.w, control: http.NewResponseController(x.w), id: m.id}
+	life := listenLife
+	if !c.caller.Expires.IsZero() {
+		life = min(life, c.caller.Expires.Sub(x.h.cfg.Now()))
+	}
+	x.h.listeners.follow(x.r.Context(), s, c.endpoint, x.h.cfg.Hosts.EffectiveHost(x.r), tools, max(life, 0))
+}
+
+// wantsTools reads which notices are asked for. Of those there are, only the
+// one for tools can come.
+func wantsTools(m *message) (bool, error) {
+	var params struct {
+		Notifications *struct {
+			Tools bool `json:"toolsListChanged"`
+		} `json:"notifications"`
+	}
+	if err := json.Unmarshal(m.params, &params); err != nil || params.Notifications == nil {
+		return false, refuse(fault.CodeInvalidParams, "params.notifications says which notices are wanted.")
+	}
+	return params.Notifications.Tools, nil
+}
+
+// follow writes the stream until the client goes, its time is over or the
+// server shuts down.
+func (l *listeners) follow(ctx context.Context, s *stream, ep *tenants.Endpoint, host string, tools bool, life time.Duration) {
+	s.notice("notifications/subscriptions/acknowledged", map[string]any{"notifications": acknowledged{tools}})
+	end := time.NewTimer(life)
+	defer end.Stop()
+	check := time.NewTicker(listenCheck)
+	defer check.Stop()
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
+	for s.err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-end.C:
+			s.result()
+			return
+		case <-l.done:
+			s.result()
+			return
+		case <-alive.C:
+			s.comment()
+		case <-check.C:
+			now, err := l.directory.Lookup(ctx, host, ep.Resource.Path)
+			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Misdirected) || (err == nil && now.Surface != ep.Surface) {
+				s.result()
+				return
+			}
+			if err != nil {
+				continue // away for a moment
+			}
+			if tools && (now.Digest != ep.Digest || now.Revision != ep.Revision || now.State != ep.State) {
+				s.notice("notifications/tools/list_changed", map[string]any{})
+			}
+			ep = now
+		}
+	}
+}
+
+// acknowledged is what of the request is honoured.
+type acknowledged struct {
+	Tools bool `json:"toolsListChanged,omitempty"`
+}
+
+// stream writes server-sent events. Its first failure stays.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	id      json.RawMessage // of the request, as sent
+	err     error
+}
+
+func (s *stream) notice(method string, params map[string]any) {
+	params["_meta"] = map[string]any{metaSubscription: s.id}
+	s.event(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+// result ends the subscription in order.
+func (s *stream) result() {
+	s.event(map[string]any{"jsonrpc": "2.0", "id": s.id, "result": map[string]any{
+		"resultType": "complete", "_meta": map[string]any{metaSubscription: s.id},
+	}})
+}
+
+func (s *stream) event(body any) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.write(append(append([]byte("event: message\ndata: "), data...), "\n\n"...))
+}
+
+func (s *stream) comment() { s.write([]byte(": keep-alive\n\n")) }
+
+func (s *stream) write(b []byte) {
+	if s.err != nil {
+		return
+	}
+	// A reader that does not read must not hold the stream for ever. Writers
+	// without deadlines (tests) are fine.
+	_ = s.control.SetWriteDeadline(time.Now().Add(keepAlive))
+	if _, s.err = s.w.Write(b); s.err == nil {
+		s.err = s.control.Flush()
+	}
+}

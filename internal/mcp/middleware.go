@@ -1,0 +1,121 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+)
+
+// listTTL is how long a client may keep a list, in milliseconds. Hiding acts
+// at once all the same: visibility is decided again on every call.
+const listTTL = 300_000
+
+// setPrivate keeps every cacheable result with the one client that asked: the
+// protocol's default is public, and lists depend on who asks.
+func setPrivate(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+	c.CacheScope = "private"
+	c.TTLMs = listTTL
+}
+
+// guard is the outermost middleware. The SDK runs methods on goroutines of its
+// own, where a panic would end the process; it sends a plain error's text to
+// the client; and it cancels only requests of the newest version when their
+// client has gone. All three end here.
+func guard(log *slog.Logger) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+			c := callOf(ctx)
+			if c == nil {
+				return nil, wireError(fault.New(fault.Internal, "", "The call has no caller."), "")
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(c.http, cancel)()
+			defer func() {
+				if p := recover(); p != nil {
+					// The value of a panic may hold what a user typed.
+					log.Error("panic in method", slog.String("request", c.requestID), slog.String("method", method),
+						slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
+					res, err = nil, errors.New("panic in method")
+				}
+				if err != nil {
+					res, err = nil, c.failed(log, err)
+				}
+			}()
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// failed turns an error of a method into the one the SDK sends.
+func (c *call) failed(log *slog.Logger, err error) error {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		if c.outcome.errorKind == "" {
+			c.outcome.errorKind = fault.Invalid.String()
+		}
+		return wire
+	}
+	e := fault.From(err)
+	if e.Kind == fault.Internal && !errors.Is(err, context.Canceled) {
+		log.Error("call failed", slog.String("request", c.requestID), slog.Any("error", err))
+	}
+	c.outcome.errorKind = e.Kind.String()
+	return wireError(e, c.requestID)
+}
+
+// policy decides what this caller sees and may call, again after the edge: the
+// edge and the SDK read the same bytes, and a difference between the two must
+// not open anything.
+func policy(r *revision) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			c := callOf(ctx)
+			if method == methodCallTool && !r.callable(c, req) {
+				c.outcome.refused = true
+				return nil, &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownTool}
+			}
+			res, err := next(ctx, method, req)
+			if err != nil {
+				return nil, err
+			}
+			switch res := res.(type) {
+			case *mcp.ListToolsResult:
+				res.Tools = r.visible(c, c.protocol) // a slice of this result's own
+			case *mcp.CallToolResult:
+				c.outcome.toolError = res.IsError
+				lowerResult(res, c.protocol)
+			}
+			return res, keptPrivate(res)
+		}
+	}
+}
+
+// keptPrivate fails a cacheable result that another caller might be served.
+func keptPrivate(res mcp.Result) error {
+	cacheable, ok := res.(mcp.CacheableResult)
+	if !ok || cacheable.GetCacheScope() == "private" {
+		return nil
+	}
+	return fmt.Errorf("cacheable %T is not private", res)
+}
+
+// lowerResult drops structured content that versions before 2026-07-28 cannot
+// carry: there it is an object.
+func lowerResult(res *mcp.CallToolResult, version string) {
+	if version >= version20260728 || res.StructuredContent == nil {
+		return
+	}
+	raw, ok := res.StructuredContent.(json.RawMessage)
+	if ok && (len(raw) == 0 || raw[0] != '{') {
+		res.StructuredContent = nil
+	}
+}

@@ -1,0 +1,293 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+)
+
+// maxBody bounds a request body.
+const maxBody = 1 << 20
+
+// exchange is one HTTP request on its way through the edge.
+type exchange struct {
+	h         *Handler
+	w         http.ResponseWriter
+	r         *http.Request
+	requestID string
+	started   time.Time
+	project   time.Duration // waited for the project, told in Server-Timing
+}
+
+// post serves an admitted request: size, method, media type, body. The call is
+// the pattern for the calls of its messages.
+func (x *exchange) post(c *call) {
+	switch {
+	case x.r.ContentLength > maxBody:
+		x.tooLarge()
+		return
+	case x.r.Method != http.MethodPost:
+		x.w.Header().Set("Allow", "POST, OPTIONS")
+		x.refuse(refuse(fault.CodeInvalidRequest, "This endpoint takes POST. It keeps no session and opens no stream for GET.").with(http.StatusMethodNotAllowed))
+		return
+	case mediaType(x.r.Header) != "application/json":
+		x.refuse(refuse(fault.CodeInvalidRequest, "Content-Type is application/json.").with(http.StatusUnsupportedMediaType))
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+	if err != nil {
+		x.unreadable(err)
+		return
+	}
+	version, stated, err := headerVersion(x.r.Header)
+	if err != nil {
+		x.refuseAll(err, body)
+		return
+	}
+	list, batch, err := parseEnvelope(body, version == version20250326)
+	if err != nil {
+		x.refuseAll(err, nil)
+		return
+	}
+	c.protocol = version
+	x.messages(c, list, batch, stated)
+}
+
+func (x *exchange) tooLarge() {
+	x.refuse(refuse(fault.CodeInvalidRequest, "The body is larger than %d bytes. Send less in one request.", maxBody).with(http.StatusRequestEntityTooLarge))
+}
+
+func (x *exchange) unreadable(err error) {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		x.tooLarge()
+		return
+	}
+	x.refuse(refuse(fault.CodeParse, "The body could not be read."))
+}
+
+func (x *exchange) refuse(e *rpcFault) { rpcAnswer(e).write(x.w) }
+
+// refuseAll answers for the whole body. Where the id of a single message can
+// be read, it is in the answer.
+func (x *exchange) refuseAll(err error, body []byte) {
+	a := faultAnswer(err, nil, x.requestID)
+	if body != nil {
+		if list, _, parseErr := parseEnvelope(body, false); parseErr == nil {
+			a = faultAnswer(err, list[0].id, x.requestID)
+		}
+	}
+	a.write(x.w)
+}
+
+// messages answers the messages of the body one after the other, each with a
+// call of its own.
+func (x *exchange) messages(pattern *call, list []message, batch, stated bool) {
+	for i := range list {
+		if err := x.check(&list[i], pattern, stated); err != nil {
+			faultAnswer(err, list[i].id, x.requestID).write(x.w)
+			return
+		}
+	}
+	if len(list) == 1 && list[0].method == methodListen && list[0].isCall() {
+		x.listen(pattern, &list[0])
+		return
+	}
+	var answers [][]byte
+	last := answer{status: http.StatusAccepted}
+	for i := range list {
+		c := *pattern
+		a, challenge := x.message(&c, &list[i], stated)
+		x.project += c.projectTime
+		if challenge != nil && len(answers) == 0 {
+			x.challenge(challenge)
+			return
+		}
+		if challenge != nil { // what ran before it must not be asked to run again
+			a = rpcAnswer(refuse(fault.CodeInvalidRequest, "This message needs another credential. Send it alone.").of(list[i].id))
+		}
+		if len(a.body) > 0 {
+			answers = append(answers, a.body)
+			last = a
+		}
+	}
+	if batch && len(answers) > 0 {
+		body := append(append([]byte("["), bytes.Join(answers, []byte(","))...), ']')
+		last = answer{status: http.StatusOK, body: body}
+	}
+	if x.r.Context().Err() != nil {
+		return // nobody is there to read it
+	}
+	last.write(x.w)
+}
+
+// check refuses what the protocol refuses before any method runs.
+func (x *exchange) check(m *message, c *call, stated bool) error {
+	if m.response {
+		return nil
+	}
+	if err := checkVersion(m, c.protocol, stated); err != nil {
+		return err
+	}
+	if err := checkHeaders(m, c.protocol, x.r.Header); err != nil {
+		return err
+	}
+	if !m.isCall() || serves(m.method, c.protocol) {
+		return nil
+	}
+	e := refuse(fault.CodeMethodNotFound, "This method is not served.")
+	if c.protocol < version20260728 {
+		return e.with(http.StatusOK)
+	}
+	return e.with(http.StatusNotFound)
+}
+
+// message answers one message. Notifications and responses change nothing
+// where no session is kept.
+func (x *exchange) message(c *call, m *message, stated bool) (answer, *oauth.Challenge) {
+	if !m.isCall() {
+		return answer{status: http.StatusAccepted}, nil
+	}
+	started := x.h.cfg.Now()
+	capability := ""
+	a, challenge := func() (answer, *oauth.Challenge) {
+		revision, err := x.h.revisions.of(x.r.Context(), c.endpoint)
+		if err != nil {
+			x.logInternal(err)
+			c.outcome.errorKind = fault.From(err).Kind.String()
+			return faultAnswer(err, m.id, x.requestID), nil
+		}
+		if m.method == methodCallTool {
+			known, verdict := revision.judge(c, m)
+			capability = known
+			if stop, a, challenge := x.stop(c, m, revision, verdict); stop {
+				return a, challenge
+			}
+		}
+		a := x.h.transport.exchange(withCall(x.r.Context(), c), revision, m, sdkHeaders(x.r.Header, m, c.protocol, stated))
+		return a, x.late401(c)
+	}()
+	x.record(c, m, capability, a, challenge, x.h.cfg.Now().Sub(started))
+	return a, challenge
+}
+
+// stop answers a tools/call that policy refuses, before the SDK: its status
+// and its header are not the SDK's to choose.
+func (x *exchange) stop(c *call, m *message, r *revision, v verdict) (bool, answer, *oauth.Challenge) {
+	switch v {
+	case allowed:
+		return false, answer{}, nil
+	case needsLogin:
+		c.outcome.refused = true
+		return true, answer{}, oauth.SignIn(c.endpoint)
+	case needsScope:
+		c.outcome.refused = true
+		return true, answer{}, oauth.InsufficientScope(c.endpoint, wholeScopes(c, r.tools[m.name].spec))
+	}
+	c.outcome.refused = true
+	e := refuse(fault.CodeInvalidParams, unknownTool).of(m.id)
+	if c.protocol < version20260728 {
+		return true, rpcAnswer(e.with(http.StatusOK)), nil
+	}
+	return true, rpcAnswer(e), nil
+}
+
+// judge says what policy has for the tool the message names, and the tool's
+// name if there is one: a name that is not the builder's is never recorded.
+func (r *revision) judge(c *call, m *message) (string, verdict) {
+	t := r.tools[m.name]
+	if !m.named || t == nil {
+		return "", hidden
+	}
+	return t.spec.Name, judge(c, t.spec)
+}
+
+func (x *exchange) logInternal(err error) {
+	if fault.From(err).Kind == fault.Internal {
+		x.h.cfg.Logger.Error("request failed", slog.String("request", x.requestID), slog.Any("error", err))
+	}
+}
+
+// record keeps one invocation of a capability call or a list.
+func (x *exchange) record(c *call, m *message, capability string, a answer, challenge *oauth.Challenge, took time.Duration) {
+	switch m.method {
+	case methodCallTool, methodListTools, methodGetPrompt, methodListPrompts, methodReadResource, methodListResources, methodListTemplates:
+	default:
+		return
+	}
+	inv := events.Invocation{
+		Organization: c.endpoint.Organization, Surface: c.endpoint.Surface, Revision: c.endpoint.Revision, At: x.started,
+		Method: m.method, Capability: capability, Mode: string(c.caller.Key.Mode), Client: c.caller.Key.Client,
+		Protocol: c.protocol, ErrorKind: c.outcome.errorKind, Duration: took, Project: c.projectTime,
+		ResultBytes: c.outcome.resultBytes, RequestID: x.requestID, Upstream: c.upstream,
+	}
+	if inv.ResultBytes == 0 && challenge == nil {
+		inv.ResultBytes = len(a.body)
+	}
+	inv.Outcome = outcomeOf(c, challenge)
+	if inv.Outcome == events.OutcomeOK {
+		inv.ErrorKind = ""
+	}
+	x.h.cfg.Recorder.Record(inv)
+}
+
+func outcomeOf(c *call, challenge *oauth.Challenge) events.Outcome {
+	switch {
+	case c.outcome.refused:
+		return events.OutcomeRefused
+	case challenge != nil:
+		return events.OutcomeError
+	case c.outcome.toolError:
+		return events.OutcomeToolError
+	case c.outcome.errorKind != "":
+		return events.OutcomeError
+	}
+	return events.OutcomeOK
+}
+
+// timedWriter adds Server-Timing when the answer begins: by then it is known
+// how long the project took.
+type timedWriter struct {
+	http.ResponseWriter
+	x     *exchange
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *timedWriter) WriteHeader(status int) {
+	if !w.begun {
+		w.begun = true
+		w.Header().Set("Server-Timing", w.x.timing())
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *timedWriter) Write(b []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// timing is the time spent here and the time waited for the project, in
+// milliseconds.
+func (x *exchange) timing() string {
+	own := x.h.cfg.Now().Sub(x.started) - x.project
+	return fmt.Sprintf("chumbo;dur=%.1f, project;dur=%.1f", milliseconds(own), milliseconds(x.project))
+}
+
+func milliseconds(d time.Duration) float64 {
+	return max(0, float64(d)/float64(time.Millisecond))
+}

@@ -1,0 +1,266 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+// buildTimeout bounds loading and building a revision, whoever still waits.
+const buildTimeout = 10 * time.Second
+
+// revisionKey names a revision of a surface. What it names never changes.
+type revisionKey struct {
+	surface id.Surface
+	number  int
+	digest  string
+}
+
+// revision is a live revision made ready to serve: the SDK server and the
+// validators. Immutable, and the same for every caller.
+type revision struct {
+	server *mcp.Server
+	tools  map[string]*tool
+	order  []*tool // as declared
+	bytes  int     // estimate of the memory held
+}
+
+// tool is a declared tool, ready to serve.
+type tool struct {
+	spec   *surfaces.Tool
+	input  *jsonschema.Schema
+	modern *mcp.Tool // 2025-11-25 and later
+	legacy *mcp.Tool // before: no $schema
+}
+
+// wire is the tool as clients of the version see it.
+func (t *tool) wire(version string) *mcp.Tool {
+	if version < version20251125 {
+		return t.legacy
+	}
+	return t.modern
+}
+
+// revisions builds revisions on first use and keeps them within a bound of
+// bytes.
+type revisions struct {
+	directory Directory
+	run       runner
+	log       *slog.Logger
+	version   string
+	cache     *otter.Cache[revisionKey, *revision]
+	building  singleflight.Group
+}
+
+func newRevisions(cfg Config, run runner) (*revisions, error) {
+	bound := cfg.CacheBytes
+	if bound == 0 {
+		bound = DefaultCacheBytes
+	}
+	cache, err := otter.New(&otter.Options[revisionKey, *revision]{
+		MaximumWeight: uint64(bound), //nolint:gosec // validated to be positive
+		Weigher: func(_ revisionKey, r *revision) uint32 {
+			return uint32(min(r.bytes, math.MaxUint32)) //nolint:gosec // bounded
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make revision cache: %w", err)
+	}
+	return &revisions{directory: cfg.Directory, run: run, log: cfg.Logger, version: cfg.Version, cache: cache}, nil
+}
+
+// of returns the endpoint's live revision. Requests that miss at the same time
+// share one build; a request that gives up does not stop it.
+func (s *revisions) of(ctx context.Context, ep *tenants.Endpoint) (*revision, error) {
+	key := revisionKey{ep.Surface, ep.Revision, ep.Digest}
+	if r, ok := s.cache.GetIfPresent(key); ok {
+		return r, nil
+	}
+	flight := s.building.DoChan(fmt.Sprintf("%s %d %s", key.surface, key.number, key.digest), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTimeout)
+		defer cancel()
+		return s.load(ctx, key, ep)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, fault.Wrap(ctx.Err(), fault.Unavailable, "", "The request ended before the surface was ready.")
+	case done := <-flight:
+		if done.Err != nil {
+			return nil, done.Err
+		}
+		r, _ := done.Val.(*revision)
+		return r, nil
+	}
+}
+
+func (s *revisions) load(ctx context.Context, key revisionKey, ep *tenants.Endpoint) (*revision, error) {
+	compiled, err := s.directory.Compiled(ctx, ep)
+	if err != nil {
+		return nil, fmt.Errorf("load revision: %w", err)
+	}
+	r := s.build(compiled, ep.Surface)
+	s.cache.Set(key, r)
+	return r, nil
+}
+
+// build makes the SDK server of a compiled revision. A tool that cannot be
+// built is left out and logged; the others serve.
+func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revision {
+	r := &revision{tools: make(map[string]*tool, len(compiled.Tools)), bytes: baseBytes + len(compiled.Instructions)}
+	r.server = mcp.NewServer(
+		&mcp.Implementation{Name: "chumbo", Title: compiled.Title, Version: s.version},
+		&mcp.ServerOptions{
+			Instructions:              compiled.Instructions,
+			Logger:                    sdkLogger(s.log),
+			Capabilities:              &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+			SetCacheable:              setPrivate,
+			SupportedProtocolVersions: versions(),
+		})
+	for i := range compiled.Tools {
+		spec := &compiled.Tools[i]
+		t, err := s.addTool(r.server, spec)
+		if err != nil {
+			s.log.Error("tool left out", slog.String("surface", surface.String()), slog.String("tool", spec.Name), slog.Any("error", err))
+			continue
+		}
+		r.tools[spec.Name] = t
+		r.order = append(r.order, t)
+		r.bytes += toolBytes(spec)
+	}
+	// The first one is the outermost.
+	r.server.AddReceivingMiddleware(guard(s.log), policy(r))
+	return r
+}
+
+// addTool registers one tool. The SDK panics on data it does not like.
+func (s *revisions) addTool(server *mcp.Server, spec *surfaces.Tool) (t *tool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t, err = nil, fmt.Errorf("add tool: %v", p)
+		}
+	}()
+	schema, err := compileSchema(spec.Input)
+	if err != nil {
+		return nil, err
+	}
+	t = &tool{spec: spec, input: schema, modern: wireTool(spec)}
+	t.legacy = withoutDialect(t.modern)
+	server.AddTool(t.modern, s.handler(t))
+	return t, nil
+}
+
+// handler runs a declared tool for the caller of the request.
+func (s *revisions) handler(t *tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := callOf(ctx)
+		if c == nil {
+			return nil, fault.New(fault.Internal, "", "The call has no caller.")
+		}
+		arguments := []byte(req.Params.Arguments)
+		if len(arguments) == 0 || string(arguments) == "null" {
+			arguments = []byte("{}")
+		}
+		if err := validateArguments(t.input, arguments); err != nil {
+			e := fault.From(err)
+			if e.Kind != fault.Invalid {
+				return nil, err
+			}
+			c.outcome.errorKind = e.Kind.String()
+			return (&toolError{kind: e.Kind.String(), detail: e.Message, issues: e.Issues}).result(c.requestID), nil
+		}
+		return s.run.run(ctx, c, t.spec, arguments)
+	}
+}
+
+func wireTool(spec *surfaces.Tool) *mcp.Tool {
+	t := &mcp.Tool{
+		Name: spec.Name, Title: spec.Title, Description: spec.Description, InputSchema: spec.Input,
+		Annotations: &mcp.ToolAnnotations{
+			Title: spec.Title, ReadOnlyHint: spec.Annotations.ReadOnly, DestructiveHint: &spec.Annotations.Destructive,
+			IdempotentHint: spec.Annotations.Idempotent, OpenWorldHint: &spec.Annotations.OpenWorld,
+		},
+	}
+	if len(spec.Output) > 0 {
+		t.OutputSchema = spec.Output
+	}
+	return t
+}
+
+// withoutDialect is the tool for versions before 2025-11-25, whose clients
+// refuse a $schema they do not know.
+func withoutDialect(t *mcp.Tool) *mcp.Tool {
+	lowered := *t
+	lowered.InputSchema = dropDialect(t.InputSchema)
+	lowered.OutputSchema = dropDialect(t.OutputSchema)
+	return &lowered
+}
+
+func dropDialect(schema any) any {
+	raw, ok := schema.(json.RawMessage)
+	if !ok || !bytes.Contains(raw, []byte(`"$schema"`)) {
+		return schema
+	}
+	for _, field := range members(raw, 0) {
+		if field.key != "$schema" {
+			continue
+		}
+		// Cut from the key to the end of its value, and one comma.
+		start := bytes.LastIndexByte(raw[:field.start], '"')
+		start = bytes.LastIndexByte(raw[:start], '"')
+		rest := bytes.TrimLeft(raw[field.end:], " \t\r\n")
+		if after, cut := bytes.CutPrefix(rest, []byte(",")); cut {
+			return json.RawMessage(splice(raw, start, len(raw)-len(after), nil))
+		}
+		before := bytes.TrimSuffix(bytes.TrimRight(raw[:start], " \t\r\n"), []byte(","))
+		return json.RawMessage(splice(raw, len(before), len(raw)-len(rest), nil))
+	}
+	return schema
+}
+
+// Estimates of the memory an entry holds, measured with this SDK and this
+// validator and kept on the large side (see TestCacheWeighsHonestly).
+const (
+	baseBytes      = 8 << 10
+	perTool        = 4 << 10
+	perSchemaBytes = 24
+)
+
+func toolBytes(spec *surfaces.Tool) int {
+	return perTool + perSchemaBytes*len(spec.Input) + 2*len(spec.Output) + len(spec.Description) + len(spec.Template)
+}
+
+// sdkLogger lets the SDK report its own trouble only. It logs several lines
+// per request below Warn, and what clients do wrong as Error.
+func sdkLogger(log *slog.Logger) *slog.Logger {
+	return slog.New(sdkLogHandler{log.Handler()})
+}
+
+type sdkLogHandler struct{ slog.Handler }
+
+func (h sdkLogHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
+}
+
+func (h sdkLogHandler) Handle(ctx context.Context, record slog.Record) error {
+	switch record.Message {
+	case "method removed in the new protocol", "method invalid during initialization", "duplicate initialize request":
+		return nil // mistakes of clients
+	}
+	// The SDK's texts and attributes may quote what a client sent.
+	clean := slog.NewRecord(record.Time, record.Level, "sdk trouble", record.PC)
+	return h.Handler.Handle(ctx, clean)
+}
