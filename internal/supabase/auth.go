@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -225,13 +226,20 @@ func authErrorCode(r reply) string {
 // that is no key set, since the tokens may still be good.
 func (c *Client) KeySet(ctx context.Context, lane string, jwksURI string) ([]byte, error) {
 	r, err := c.document(ctx, lane, jwksURI, "")
+	if fault.Is(err, fault.TooLarge) {
+		return nil, keysUnavailable(err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if r.status != http.StatusOK || !json.Valid(r.body) {
-		return nil, fault.Wrap(errorOf(r), fault.Unavailable, "key_set_unavailable", "The project's signing keys cannot be read right now. Try again later.")
+		return nil, keysUnavailable(errorOf(r))
 	}
 	return r.body, nil
+}
+
+func keysUnavailable(cause error) error {
+	return fault.Wrap(cause, fault.Unavailable, "key_set_unavailable", "The project's signing keys cannot be read right now. Try again later.").WithRetryAfter(5 * time.Second)
 }
 
 // Settings are the parts of Auth's public settings in use.
