@@ -14,7 +14,6 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/chumbo-dev/chumbo/db/migrations"
-	"github.com/chumbo-dev/chumbo/internal/seal"
 )
 
 // RiverSchema is the schema of River's own tables.
@@ -23,11 +22,12 @@ const RiverSchema = "river"
 // migrateLock keeps two migrations of one database apart (advisory lock key).
 const migrateLock = 0x6368756d626f // "chumbo"
 
-// MigrateOptions are the passwords of the two login roles. A zero password
-// leaves the role's password as it is.
+// MigrateOptions are the passwords of the two login roles, printable ASCII. An
+// empty password leaves the role's password as it is. They are never logged;
+// Postgres gets only what it stores (a SCRAM verifier).
 type MigrateOptions struct {
-	ServerPassword seal.Secret // chumbo_server, for the server and the worker
-	RiverPassword  seal.Secret // chumbo_river, for River's fetching client
+	ServerPassword string // chumbo_server, for the server and the worker
+	RiverPassword  string // chumbo_river, for River's fetching client
 	Logger         *slog.Logger
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
-	"github.com/chumbo-dev/chumbo/internal/seal"
 )
 
 func TestMigrateAgainChangesNothing(t *testing.T) {
@@ -38,7 +37,7 @@ func TestMigrateRunsAtOnceOnOneAndOnSeveralDatabases(t *testing.T) {
 		dsn := server.Clone(t, "")
 		for range 2 {
 			group.Go(func() error {
-				return db.Migrate(ctx, dsn, db.MigrateOptions{ServerPassword: seal.NewSecret("chumbo-dbtest"), RiverPassword: seal.NewSecret("chumbo-dbtest")})
+				return db.Migrate(ctx, dsn, db.MigrateOptions{ServerPassword: "chumbo-dbtest", RiverPassword: "chumbo-dbtest"})
 			})
 		}
 	}

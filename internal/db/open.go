@@ -24,12 +24,20 @@ var sessionSettings = map[string]string{
 // transaction pooler is refused (CheckPooler). The pool is usable only when
 // the server answers; the caller closes it.
 func Open(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
+	return OpenSized(ctx, dsn, 0)
+}
+
+// OpenSized is Open with a limit on connections; 0 leaves it to the DSN.
+func OpenSized(ctx context.Context, dsn string, maxConns int32) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("parse database URL: %w", err)
 	}
 	if err := refusePoolerPort(config.ConnConfig.Port); err != nil {
 		return nil, err
+	}
+	if maxConns > 0 {
+		config.MaxConns = maxConns
 	}
 	maps.Copy(config.ConnConfig.RuntimeParams, sessionSettings)
 	pool, err := pgxpool.NewWithConfig(ctx, config)

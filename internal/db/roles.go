@@ -30,8 +30,8 @@ func roles(opt MigrateOptions) []role {
 		{name: "chumbo_owner", options: "nologin"},
 		{name: "chumbo_app", options: "nologin"},
 		{name: "chumbo_system", options: "nologin"},
-		{name: "chumbo_server", options: "login noinherit", memberOf: []string{"chumbo_app", "chumbo_system"}, password: opt.ServerPassword},
-		{name: "chumbo_river", options: "login noinherit", password: opt.RiverPassword},
+		{name: "chumbo_server", options: "login noinherit", memberOf: []string{"chumbo_app", "chumbo_system"}, password: seal.NewSecret(opt.ServerPassword)},
+		{name: "chumbo_river", options: "login noinherit", password: seal.NewSecret(opt.RiverPassword)},
 	}
 }
 

@@ -178,4 +178,3 @@ func shareAccess(a *surfaces.Access) {
 		shareAll(list)
 	}
 }
-

@@ -13,7 +13,6 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
-	"github.com/chumbo-dev/chumbo/internal/seal"
 )
 
 // password of both login roles. The same for every test binary: roles belong
@@ -41,14 +40,14 @@ func NewDatabase(t testing.TB) *Database {
 	ctx := context.Background()
 	server := localpg.Shared(t)
 	template, err := server.Template(ctx, "chumbo", func(ctx context.Context, dsn string) error {
-		return db.Migrate(ctx, dsn, db.MigrateOptions{ServerPassword: seal.NewSecret(password), RiverPassword: seal.NewSecret(password)})
+		return db.Migrate(ctx, dsn, db.MigrateOptions{ServerPassword: password, RiverPassword: password})
 	})
 	if err != nil {
 		t.Fatalf("build template database: %v", err)
 	}
 	admin := server.Clone(t, template)
 	d := &Database{AdminDSN: admin, ServerDSN: as(t, admin, "chumbo_server"), RiverDSN: as(t, admin, "chumbo_river")}
-	pool, err := db.Open(ctx, withMaxConns(t, d.ServerDSN, 8))
+	pool, err := db.OpenSized(ctx, d.ServerDSN, 8)
 	if err != nil {
 		t.Fatalf("open database: %v", err)
 	}
@@ -86,17 +85,5 @@ func as(t testing.TB, dsn, role string) string {
 		Host: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), Path: "/" + config.Database,
 		RawQuery: "sslmode=disable",
 	}
-	return u.String()
-}
-
-func withMaxConns(t testing.TB, dsn string, n int) string {
-	t.Helper()
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatalf("parse database URL: %v", err)
-	}
-	q := u.Query()
-	q.Set("pool_max_conns", strconv.Itoa(n))
-	u.RawQuery = q.Encode()
 	return u.String()
 }
