@@ -1,5 +1,7 @@
 package doctor
 
+import "github.com/chumbo-dev/chumbo/internal/tenants"
+
 // The checks of a registration, in the order they run.
 const (
 	CheckReachable    = "reachable"
@@ -34,34 +36,12 @@ type ProbeInput struct {
 	AllowSplitIssuer bool
 }
 
-// Signing says with what kind of key a project signs its tokens.
-type Signing string
-
-// The two kinds. An HS256 project publishes no key, so that nobody else can
-// check its tokens.
-const (
-	SigningAsymmetric Signing = "asymmetric"
-	SigningHS256      Signing = "hs256"
-)
-
-// ProjectFacts is what a successful probe learnt: all that a project row needs.
-type ProjectFacts struct {
-	TypedURL        string // scheme://host[:port] of what was typed; for display only
-	APIOrigin       string // the only origin that gets tokens
-	Issuer          string // as claimed, byte for byte
-	JWKSURI         string // same origin as the API
-	PublishableKey  string
-	Signing         Signing
-	OAuthEnabled    bool
-	Registration    bool // dynamic client registration is on
-	ScopesSupported []string
-	SplitIssuer     bool // APIOrigin is not the issuer's; such a project always needs the ownership proof
-}
-
 // ProbeResult is the outcome of a probe. Facts is meaningful when Accepted.
 type ProbeResult struct {
-	Findings []Finding
-	Facts    ProjectFacts
+	Findings     []Finding // one per check of Registration, in order
+	Facts        tenants.ProjectFacts
+	Registration bool // dynamic client registration is on
+	SplitIssuer  bool // the API's origin is not the issuer's: such a project always needs the ownership proof
 }
 
 // Accepted reports whether the project may be registered: no check failed.
