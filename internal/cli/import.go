@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+)
+
+const connectTimeout = 15 * time.Second
+
+type importFlags struct {
+	dbURL   string
+	schemas []string
+	maxRows int
+}
+
+func importCommand(s *session) *cobra.Command {
+	var f importFlags
+	c := &cobra.Command{
+		Use:   "import",
+		Short: "Read the database's tables and functions, so that surface files can name them",
+		Long: `Read the catalogs of the project's database and give the server a snapshot of its
+tables, views and functions. No row is read. The connection string is used on
+this machine only and is sent nowhere.
+
+It comes from --db-url, SUPABASE_DB_URL, or the local database of
+supabase/config.toml. Prefer the variable: a flag is visible to other users of
+this machine.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.importSchema(cmd.Context(), f) },
+	}
+	c.Flags().StringVar(&f.dbURL, "db-url", "", "connection string of the project's database")
+	c.Flags().StringSliceVar(&f.schemas, "schema", nil, "exposed schema, in the Data API's order; may be repeated (default: of config.toml, else public)")
+	c.Flags().IntVar(&f.maxRows, "max-rows", 0, "the Data API's max rows setting (default: of config.toml, else 1000)")
+	return c
+}
+
+func (s *session) importSchema(ctx context.Context, f importFlags) error {
+	repo, c, link, err := s.linked()
+	if err != nil {
+		return err
+	}
+	dsn, err := s.databaseURL(f, repo)
+	if err != nil {
+		return err
+	}
+	snapshot, err := readCatalogs(ctx, dsn, importOptions(f, repo))
+	if err != nil {
+		return err
+	}
+	var answer snapshotAnswer
+	path := "/projects/" + url.PathEscape(link.Project) + "/schema"
+	if err := c.do(ctx, http.MethodPut, path, snapshot, &answer); err != nil {
+		return err
+	}
+	s.printer.data = answer
+	s.printer.done("schema", "imported %s and %s", counted(answer.Relations, "relation"), counted(answer.Functions, "function"))
+	if files, err := repo.surfaceFiles(""); err == nil && len(files) > 0 {
+		s.printer.line("Next: chumbo push")
+		return nil
+	}
+	s.printer.line("Next: write supabase/chumbo/main.yaml, then chumbo push --dry-run")
+	return nil
+}
+
+func (s *session) databaseURL(f importFlags, repo *repository) (string, error) {
+	if f.dbURL != "" {
+		return f.dbURL, nil
+	}
+	if dsn := s.env.Getenv("SUPABASE_DB_URL"); dsn != "" {
+		return dsn, nil
+	}
+	if repo.config == nil {
+		return "", usage("no database: set SUPABASE_DB_URL to the project's connection string (Supabase's dashboard, Connect)")
+	}
+	return fmt.Sprintf("postgresql://postgres:postgres@127.0.0.1:%d/postgres", repo.config.DB.Port), nil
+}
+
+// importOptions reads the same settings the local Data API is started with.
+// graphql_public is Supabase's own and holds nothing to offer.
+func importOptions(f importFlags, repo *repository) surfaces.ImportOptions {
+	opt := surfaces.ImportOptions{Schemas: f.schemas, MaxRows: f.maxRows}
+	if repo.config == nil {
+		return opt
+	}
+	if len(opt.Schemas) == 0 {
+		opt.Schemas = slices.DeleteFunc(slices.Clone(repo.config.API.Schemas), func(name string) bool { return name == "graphql_public" })
+	}
+	if opt.MaxRows == 0 {
+		opt.MaxRows = repo.config.API.MaxRows
+	}
+	return opt
+}
+
+// readCatalogs connects and reads. What pgx says of a connection names host,
+// user and database, never the password.
+func readCatalogs(ctx context.Context, dsn string, opt surfaces.ImportOptions) (*surfaces.Snapshot, error) {
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, usage("the connection string is not valid: write it as postgresql://user:password@host:5432/postgres, with special characters of the password percent-encoded")
+	}
+	config.ConnectTimeout = connectTimeout
+	config.RuntimeParams["application_name"] = "chumbo-import"
+	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe // no named statements: the string may be a pooler's
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	snapshot, err := surfaces.ImportPostgres(ctx, conn, opt)
+	if err != nil {
+		return nil, fmt.Errorf("read the database's catalogs: %w", err)
+	}
+	return snapshot, nil
+}
