@@ -2,13 +2,17 @@
 // Caller or a challenge, keeps the key sets of projects and the memo of
 // verified tokens, and serves protected-resource metadata.
 //
-//	caller.go      Caller and CallerKey, the identity of one request
-//	authenticate.go  which mode takes a request, admission (design section 5)
-//	direct.go      tokens of the project's Supabase Auth (RFC 7519, RFC 9068 where it applies)
-//	keyset.go      JWKS per project (RFC 7517), refetch and cooldown
-//	memo.go        verified tokens, remembered by hash
-//	challenge.go   WWW-Authenticate (RFC 6750, RFC 9728 section 5.1)
-//	wellknown.go   protected-resource metadata (RFC 9728)
+//	caller.go        Caller and CallerKey, the identity of one request
+//	authenticate.go  which mode takes a request
+//	bearer.go        the Authorization header (RFC 6750 section 2.1)
+//	direct.go        tokens of the project's Supabase Auth: verification and admission
+//	jwt.go           the token's header and claims, strictly read (RFC 7515, RFC 7519)
+//	keyset.go        key sets per project: age, refetch, cooldown
+//	jwks.go          which keys of a key set document are used (RFC 7517)
+//	memo.go          verified and rejected tokens, remembered by hash
+//	reason.go        why a request was not let in, and the fixed texts for it
+//	challenge.go     WWW-Authenticate (RFC 6750 section 3, RFC 9728 section 5.1)
+//	wellknown.go     protected-resource metadata (RFC 9728)
 //
 // It never forwards a token, never stores one, and never answers a tool call.
 package oauth
