@@ -164,7 +164,7 @@ func TestUnavailableIsNeverAChallenge(t *testing.T) {
 	away := fault.Wrap(secret, fault.Unavailable, "", "The sign-in service cannot be reached.").WithRetryAfter(1500 * time.Millisecond)
 	for _, tc := range []struct {
 		name   string
-		break_ func(*bundle)
+		breaks func(*bundle)
 	}{
 		{"directory", func(b *bundle) { b.directory.fail(away) }},
 		{"key set", func(b *bundle) { b.auth.err = away }},
@@ -174,7 +174,7 @@ func TestUnavailableIsNeverAChallenge(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.caller(b.surface("acme", nil), "alice", "alice")
-			tc.break_(b)
+			tc.breaks(b)
 			res := b.send(modern("tools/list", "", "").as("alice"))
 			body := bodyOf(t, res)
 			if res.StatusCode != 503 || res.Header.Get("Retry-After") != "2" || res.Header.Get("WWW-Authenticate") != "" {

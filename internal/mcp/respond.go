@@ -74,7 +74,11 @@ func idOrNull(id json.RawMessage) json.RawMessage {
 func faultAnswer(err error, id json.RawMessage, requestID string) answer {
 	var refusal *rpcFault
 	if errors.As(err, &refusal) {
-		return rpcAnswer(refusal.of(id))
+		own := *refusal
+		if own.id == nil {
+			own.id = id
+		}
+		return rpcAnswer(&own)
 	}
 	e := fault.From(err)
 	rpc := fault.RPCOf(e, requestID)

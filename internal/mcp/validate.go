@@ -2,9 +2,11 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -63,11 +65,17 @@ func validateArguments(schema *jsonschema.Schema, arguments []byte) error {
 	if !errors.As(err, &invalid) {
 		return fmt.Errorf("validate arguments: %w", err)
 	}
+	issues := issuesOf(invalid, textmessage.NewPrinter(language.English))
+	// The validator walks maps: sort, so that the same mistake reads the same.
+	slices.SortFunc(issues, func(a, b fault.Issue) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
+	})
 	refusal := fault.New(fault.Invalid, "invalid_arguments", "The arguments do not fit the tool's input schema. Nothing was called; correct them and call again.")
-	return refusal.WithIssues(issuesOf(invalid, textmessage.NewPrinter(language.English))...)
+	return refusal.WithIssues(issues[:min(len(issues), maxIssues)]...)
 }
 
-// issuesOf lists the leaves of a validation error.
+// issuesOf lists the leaves of a validation error. Their number is bounded by
+// the size of a request.
 func issuesOf(e *jsonschema.ValidationError, printer *textmessage.Printer) []fault.Issue {
 	if len(e.Causes) == 0 {
 		return []fault.Issue{{Path: pointer(e.InstanceLocation), Message: cut(e.ErrorKind.LocalizedString(printer), maxIssueLength)}}
@@ -75,19 +83,13 @@ func issuesOf(e *jsonschema.ValidationError, printer *textmessage.Printer) []fau
 	var issues []fault.Issue
 	for _, cause := range e.Causes {
 		issues = append(issues, issuesOf(cause, printer)...)
-		if len(issues) >= maxIssues {
-			return issues[:maxIssues]
-		}
 	}
 	return issues
 }
 
-// pointer is the JSON pointer (RFC 6901) of a place in the arguments; "/" for
-// the arguments as a whole.
+// pointer is the JSON pointer (RFC 6901) of a place in the arguments; empty
+// for the arguments as a whole.
 func pointer(location []string) string {
-	if len(location) == 0 {
-		return "/"
-	}
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var b strings.Builder
 	for _, part := range location {
