@@ -1,0 +1,15 @@
+// Package standin is a stand-in Supabase project over real PostgreSQL with
+// real roles and Row Level Security: Auth, the Data API and Edge Functions
+// behind one gateway, faithful to the hosted platform in what Chumbo relies
+// on, quirks included. What it does not know it refuses loudly (Data API: 400
+// PGRST127) and never answers by guess.
+//
+// For the demo, tests and benchmarks only. It is no Supabase: it has no
+// Storage, Realtime or Studio.
+//
+// File map: project.go starts and stops one; database.go and sql/ make its
+// database; gateway.go is the front door and recorder.go what tests see of it;
+// keys.go, auth*.go and pages/ are Auth; dataapi*.go the Data API (request
+// line: parse, plan, SQL, answer); functions.go Edge Functions; crm.go a
+// ready-made schema with two organizations.
+package standin
