@@ -122,7 +122,7 @@ func parseClaims(payload []byte) (*claims, error) {
 	if issued := o.moment("iat"); issued.After(c.notBefore) {
 		c.notBefore = issued
 	}
-	c.delegated = o.has("client_id") || o.has("scope") || o.delegatedMethod()
+	c.delegated = o.delegatedMethod() || o.has("client_id") || o.has("scope")
 	if o.wrong || c.subject == "" || len(c.subject) > maxSubject || c.expires.IsZero() {
 		return nil, reasonMalformed
 	}
