@@ -44,7 +44,7 @@ func newFakeProject(t *testing.T, handle http.HandlerFunc) *fakeProject {
 }
 
 func (p *fakeProject) project() Project {
-	return Project{ID: id.Project(id.New[id.ProjectKind]()), APIOrigin: p.URL, PublishableKey: "sb_publishable_test"}
+	return Project{ID: id.New[id.ProjectKind](), APIOrigin: p.URL, PublishableKey: "sb_publishable_test"}
 }
 
 func (p *fakeProject) seen() ([]*http.Request, []string) {
