@@ -1,0 +1,468 @@
+package standin
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// transcript is one recorded exchange with a real Auth. Ids, tokens and codes
+// in it are placeholders.
+type transcript struct {
+	Case    string `json:"case"`
+	Via     string `json:"via"`
+	Request struct {
+		Method  string            `json:"method"`
+		Path    string            `json:"path"`
+		Headers map[string]string `json:"headers"`
+		Body    any               `json:"body"`
+	} `json:"request"`
+	Response *struct {
+		Status  int               `json:"status"`
+		Headers map[string]string `json:"headers"`
+		Body    any               `json:"body"`
+	} `json:"response"`
+	DecodedJWTs map[string]struct {
+		Header  map[string]any `json:"header"`
+		Payload map[string]any `json:"payload"`
+	} `json:"decoded_jwts"`
+	Link      string `json:"link"`
+	HookInput any    `json:"hook_input"`
+}
+
+// outOfScope are the recorded cases that are not replayed.
+var outOfScope = map[string]string{
+	"j50-oauth-token-from-aal2-consent-is-aal1":         "second factors are not part of the stand-in",
+	"j51-consent-api-accepts-aal1-session-of-mfa-user":  "second factors are not part of the stand-in",
+	"j52-oauth-session-after-first-mfa-factor-verified": "second factors are not part of the stand-in",
+}
+
+// knownDifferences are cases that are replayed and may disagree, each with why.
+var knownDifferences = map[string]string{}
+
+// TestTranscriptsAgree replays what a real Auth answered, in the order in which
+// it was recorded, and compares status, headers and body.
+func TestTranscriptsAgree(t *testing.T) {
+	t.Parallel()
+	rp := newReplay(t)
+	agree, all := 0, 0
+	for _, c := range readTranscripts(t) {
+		if why, left := outOfScope[c.Case]; left {
+			t.Logf("left out: %s: %s", c.Case, why)
+			continue
+		}
+		all++
+		problems := rp.play(c)
+		switch {
+		case len(problems) == 0:
+			agree++
+		case knownDifferences[c.Case] != "":
+			t.Logf("differs: %s: %s", c.Case, knownDifferences[c.Case])
+		default:
+			t.Errorf("%s:\n  %s", c.Case, strings.Join(problems, "\n  "))
+		}
+	}
+	fmt.Printf("transcripts: %d of %d agree\n", agree, all)
+}
+
+func readTranscripts(t *testing.T) []transcript {
+	t.Helper()
+	files, err := filepath.Glob("testdata/transcripts/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	// Alice and Bob signed up before everything else.
+	slices.SortFunc(files, func(x, y string) int {
+		first := func(name string) int {
+			if strings.Contains(name, "/g01") {
+				return 0
+			}
+			return 1
+		}
+		if d := first(x) - first(y); d != 0 {
+			return d
+		}
+		return strings.Compare(strings.TrimSuffix(x, ".json"), strings.TrimSuffix(y, ".json"))
+	})
+	var all []transcript
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c transcript
+		if err := json.Unmarshal(raw, &c); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// replay is the live world of the transcripts and what their placeholders
+// stand for in it.
+type replay struct {
+	*authWorld
+	vars    map[string]string // placeholder -> live value
+	session map[string]tokens // kept between cases by name
+	address string            // sent as the client's address
+	hooked  map[string]any    // last input of the access token hook
+	special map[string]func() []string
+	before  map[string]func()
+}
+
+func (rp *replay) play(c transcript) []string {
+	if prepare := rp.before[c.Case]; prepare != nil {
+		prepare()
+	}
+	if special := rp.special[c.Case]; special != nil {
+		return special()
+	}
+	switch {
+	case c.Link != "":
+		mails := rp.auth.mailsTo("alice@example.test")
+		return rp.match("link", c.Link, mails[len(mails)-1].Link)
+	case c.HookInput != nil:
+		return rp.match("hook_input", c.HookInput, rp.hooked)
+	case c.Response == nil:
+		return []string{"nothing to compare"}
+	}
+	res, raw := rp.request(c)
+	problems := rp.compareHeaders(c, res)
+	if res.StatusCode != c.Response.Status {
+		problems = append(problems, fmt.Sprintf("status %d, want %d: %s", res.StatusCode, c.Response.Status, raw))
+	}
+	problems = append(problems, rp.compareBody(c.Response.Body, raw)...)
+	for _, placeholder := range slices.Sorted(maps.Keys(c.DecodedJWTs)) {
+		want := c.DecodedJWTs[placeholder]
+		header, claims := decodeToken(rp.vars[placeholder])
+		problems = append(problems, rp.match(placeholder+" header", want.Header, header)...)
+		problems = append(problems, rp.match(placeholder+" claims", want.Payload, claims)...)
+		problems = append(problems, sameLifetime(placeholder, want.Payload, claims)...)
+	}
+	return problems
+}
+
+func (rp *replay) request(c transcript) (*http.Response, string) {
+	rp.t.Helper()
+	path := rp.fill(c.Request.Path)
+	if c.Via == "" {
+		path = strings.TrimPrefix(path, "/auth/v1")
+	}
+	body := ""
+	switch b := c.Request.Body.(type) {
+	case string:
+		body = rp.fill(b)
+	case map[string]any, []any:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			rp.t.Fatal(err)
+		}
+		filled := rp.fillJSON(b)
+		if raw, err = json.Marshal(filled); err != nil {
+			rp.t.Fatal(err)
+		}
+		body = string(raw)
+		if c.Request.Headers["Content-Type"] == "application/x-www-form-urlencoded" {
+			form := url.Values{}
+			for key, value := range filled.(map[string]any) {
+				form.Set(key, value.(string))
+			}
+			body = form.Encode()
+		}
+	}
+	r := httptest.NewRequest(c.Request.Method, path, strings.NewReader(body))
+	for name, value := range c.Request.Headers {
+		r.Header[http.CanonicalHeaderKey(name)] = []string{rp.fill(value)}
+	}
+	if rp.address != "" {
+		r.Header.Set("X-Forwarded-For", rp.address)
+	}
+	var server http.Handler = rp.auth
+	if c.Case == "a06-path-inserted-oauth-as-gateway-rewrite" {
+		server = newGateway(apiKeys{}, false, rp.auth, nil, nil)
+	}
+	rec := httptest.NewRecorder()
+	server.ServeHTTP(rec, r)
+	return rec.Result(), rec.Body.String()
+}
+
+// comparedHeaders must be absent where the recording does not have them.
+var comparedHeaders = []string{"content-type", "www-authenticate", "location", "cache-control", "allow", "vary", "retry-after",
+	"access-control-allow-origin", "access-control-allow-credentials", "access-control-allow-headers",
+	"access-control-allow-methods", "access-control-expose-headers", "x-sb-error-code", "x-supabase-api-version",
+	"x-content-type-options", "sb-auth-user-id", "sb-auth-session-id", "sb-auth-refresh-token-prefix",
+	"sb-auth-refresh-token-counter", "sb-auth-refresh-token-reuse", "sb-auth-refresh-token-reuse-cause",
+	"sb-auth-refresh-token-rotated"}
+
+func (rp *replay) compareHeaders(c transcript, res *http.Response) []string {
+	var problems []string
+	for name, want := range c.Response.Headers {
+		problems = append(problems, rp.match("header "+name, want, res.Header.Get(name))...)
+	}
+	for _, name := range comparedHeaders {
+		if _, recorded := c.Response.Headers[name]; !recorded && res.Header.Get(name) != "" {
+			problems = append(problems, fmt.Sprintf("header %s: %q is not in the recording", name, res.Header.Get(name)))
+		}
+	}
+	return problems
+}
+
+func (rp *replay) compareBody(want any, raw string) []string {
+	if want == nil {
+		return rp.match("body", "", raw)
+	}
+	if text, ok := want.(string); ok {
+		return rp.match("body", text, raw)
+	}
+	var got any
+	if err := json.Unmarshal([]byte(raw), &got); err != nil {
+		return []string{fmt.Sprintf("body is no JSON: %s", raw)}
+	}
+	return rp.match("body", want, got)
+}
+
+func decodeToken(token string) (header, claims map[string]any) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, nil
+	}
+	for i, into := range []*map[string]any{&header, &claims} {
+		raw, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err == nil {
+			err = json.Unmarshal(raw, into)
+		}
+		if err != nil {
+			return nil, nil
+		}
+	}
+	return header, claims
+}
+
+func sameLifetime(name string, want, got map[string]any) []string {
+	span := func(claims map[string]any) float64 {
+		exp, _ := claims["exp"].(float64)
+		iat, _ := claims["iat"].(float64)
+		return exp - iat
+	}
+	if span(want) != span(got) {
+		return []string{fmt.Sprintf("%s lives %v s, want %v s", name, span(got), span(want))}
+	}
+	return nil
+}
+
+// placeholder is everything in a recording that stands for a live value.
+var placeholder = regexp.MustCompile(`00000000-0000-4000-8000-\d{12}|<jwt-\d+>|rtoken(?:\d{6}|legacy)|refresh-token-v2-\d+-x+` +
+	`|client-secret-\d+-x+|authorizationid\d{17}|code-verifier-[a-z0-9-]+|code-challenge-[a-z]+|<[^<>=/][^<>=]{0,40}>`)
+
+// stamp is a time of day in a recording; any other will do.
+var stamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|(?:expires_at=)\d{10}`)
+
+// fill puts live values where they are known.
+func (rp *replay) fill(s string) string {
+	return placeholder.ReplaceAllStringFunc(s, func(name string) string {
+		if live, ok := rp.vars[name]; ok {
+			return live
+		}
+		return name
+	})
+}
+
+func (rp *replay) fillJSON(v any) any {
+	switch v := v.(type) {
+	case string:
+		return rp.fill(v)
+	case []any:
+		filled := make([]any, len(v))
+		for i := range v {
+			filled[i] = rp.fillJSON(v[i])
+		}
+		return filled
+	case map[string]any:
+		filled := map[string]any{}
+		for key := range v {
+			filled[key] = rp.fillJSON(v[key])
+		}
+		return filled
+	default:
+		return v
+	}
+}
+
+// match compares a recorded value with a live one and learns what new
+// placeholders stand for.
+func (rp *replay) match(where string, want, got any) []string {
+	switch want := want.(type) {
+	case map[string]any:
+		return rp.matchObject(where, want, got)
+	case []any:
+		return rp.matchList(where, want, got)
+	case string:
+		live, ok := got.(string)
+		if !ok || !rp.matchText(want, live) {
+			return []string{fmt.Sprintf("%s: %v, want %s", where, got, rp.fill(want))}
+		}
+		return nil
+	case float64:
+		live, ok := got.(float64)
+		// Unix times differ, other numbers do not.
+		if !ok || (want != live && (want < 1.7e9 || live < 1.7e9)) {
+			return []string{fmt.Sprintf("%s: %v, want %v", where, got, want)}
+		}
+		return nil
+	default:
+		if want != got {
+			return []string{fmt.Sprintf("%s: %v, want %v", where, got, want)}
+		}
+		return nil
+	}
+}
+
+func (rp *replay) matchObject(where string, want map[string]any, got any) []string {
+	if raw, err := json.Marshal(got); err == nil { // live Go values, too
+		var plain any
+		if json.Unmarshal(raw, &plain) == nil {
+			got = plain
+		}
+	}
+	live, ok := got.(map[string]any)
+	if !ok {
+		return []string{fmt.Sprintf("%s: %v is no object", where, got)}
+	}
+	var problems []string
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		value, there := live[key]
+		if !there {
+			problems = append(problems, fmt.Sprintf("%s.%s is missing", where, key))
+			continue
+		}
+		problems = append(problems, rp.match(where+"."+key, want[key], value)...)
+	}
+	for key := range live {
+		if _, there := want[key]; !there {
+			problems = append(problems, fmt.Sprintf("%s.%s = %v is not in the recording", where, key, live[key]))
+		}
+	}
+	return problems
+}
+
+func (rp *replay) matchList(where string, want []any, got any) []string {
+	live, ok := got.([]any)
+	if !ok || len(live) != len(want) {
+		return []string{fmt.Sprintf("%s: %v, want %d items", where, got, len(want))}
+	}
+	live = slices.Clone(live)
+	if strings.HasSuffix(where, ".keys") {
+		rp.alignKeys(want, live)
+	}
+	var problems []string
+	for i := range want {
+		problems = append(problems, rp.match(fmt.Sprintf("%s[%d]", where, i), want[i], live[i])...)
+	}
+	return problems
+}
+
+// alignKeys puts the live keys of a JWKS into the recorded order, which is not
+// stable at Auth.
+func (rp *replay) alignKeys(want, live []any) {
+	for i := range want {
+		known := rp.vars[want[i].(map[string]any)["kid"].(string)]
+		for j := range live {
+			if live[j].(map[string]any)["kid"] == known {
+				live[i], live[j] = live[j], live[i]
+			}
+		}
+	}
+}
+
+// coordinate is a recorded key coordinate; the live keys are others.
+var coordinate = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+func (rp *replay) matchText(want, got string) bool {
+	if coordinate.MatchString(want) && placeholder.FindString(want) == "" {
+		return coordinate.MatchString(got)
+	}
+	pattern, names := "^", []string{}
+	rest := want
+	for rest != "" {
+		at := placeholder.FindStringIndex(rest)
+		if at == nil {
+			at = []int{len(rest), len(rest)}
+		}
+		pattern += stampPattern(rest[:at[0]])
+		if at[0] == len(rest) {
+			break
+		}
+		name := rest[at[0]:at[1]]
+		if live, known := rp.vars[name]; known {
+			pattern += regexp.QuoteMeta(live)
+		} else {
+			pattern += "(" + shapeOf(name) + ")"
+			names = append(names, name)
+		}
+		rest = rest[at[1]:]
+	}
+	found := regexp.MustCompile(pattern + "$").FindStringSubmatch(got)
+	if found == nil {
+		return false
+	}
+	for i, name := range names {
+		if name == "<first 5 characters of the refresh token>" {
+			continue
+		}
+		if known, ok := rp.vars[name]; ok && known != found[i+1] {
+			return false
+		}
+		rp.vars[name] = found[i+1]
+	}
+	return true
+}
+
+func stampPattern(literal string) string {
+	pattern, rest := "", literal
+	for rest != "" {
+		at := stamp.FindStringIndex(rest)
+		if at == nil {
+			return pattern + regexp.QuoteMeta(rest)
+		}
+		pattern += regexp.QuoteMeta(rest[:at[0]]) + `[0-9TZ:.=_a-z-]+`
+		rest = rest[at[1]:]
+	}
+	return pattern
+}
+
+// shapeOf is what a value behind a placeholder looks like.
+func shapeOf(name string) string {
+	switch {
+	case strings.HasPrefix(name, "00000000-"):
+		return `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
+	case strings.HasPrefix(name, "<jwt-"):
+		return `[\w-]+\.[\w-]+\.[\w-]+`
+	case strings.HasPrefix(name, "rtoken"):
+		return `[a-z2-7]{12}`
+	case strings.HasPrefix(name, "refresh-token-v2-"):
+		return `[\w-]{51}`
+	case strings.HasPrefix(name, "client-secret-"):
+		return `[\w-]{43}`
+	case strings.HasPrefix(name, "authorizationid"):
+		return `[a-z2-7]{32}`
+	case name == "<56-hex>" || name == "<hashed_token>":
+		return `[0-9a-f]{56}`
+	case name == "<email_otp>":
+		return `\d{6}`
+	case strings.HasPrefix(name, "<first 5 "):
+		return `[a-z2-7]{5}`
+	default:
+		return `[^&"]+`
+	}
+}
