@@ -2,10 +2,17 @@ package surfaces
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
@@ -43,83 +50,181 @@ type StoredSnapshot struct {
 	At       time.Time // when it was last put
 }
 
-// PutSnapshot makes snap the project's latest. Putting the same one again is
-// fine. Errors: fault.NotFound (project), fault.Invalid (snapshot).
+// PutSnapshot makes snap the project's latest; one that was there before is
+// the latest again. It normalizes snap. Errors: fault.NotFound (project),
+// fault.Invalid (snapshot).
 func (s *Service) PutSnapshot(ctx context.Context, org id.Organization, project id.Project, snap *Snapshot, source Source) (StoredSnapshot, error) {
-	return StoredSnapshot{}, errors.New("in progress")
+	snap.Normalize()
+	if err := snap.Validate(); err != nil {
+		return StoredSnapshot{}, err
+	}
+	digest, err := snap.Digest()
+	if err != nil {
+		return StoredSnapshot{}, err
+	}
+	raw, err := json.Marshal(snap)
+	if err != nil {
+		return StoredSnapshot{}, fmt.Errorf("marshal snapshot: %w", err)
+	}
+	stored := StoredSnapshot{Snapshot: snap, Digest: digest, Source: source, At: s.now()}
+	err = s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		have, err := q.HasProject(ctx, db.HasProjectParams{OrganizationID: org, ProjectID: project})
+		if err != nil {
+			return fmt.Errorf("find project: %w", err)
+		}
+		if !have {
+			return fault.New(fault.NotFound, "no_project", "There is no such project.")
+		}
+		err = q.PutSchemaSnapshot(ctx, db.PutSchemaSnapshotParams{
+			OrganizationID: org, ProjectID: project, Digest: unhex(digest), Snapshot: raw, Source: string(source), Now: stored.At,
+		})
+		if err != nil {
+			return fmt.Errorf("put schema snapshot: %w", err)
+		}
+		return nil
+	})
+	return stored, err
 }
 
 // LatestSnapshot returns the project's latest snapshot, or fault.NotFound.
 func (s *Service) LatestSnapshot(ctx context.Context, org id.Organization, project id.Project) (StoredSnapshot, error) {
-	return StoredSnapshot{}, errors.New("in progress")
+	var stored StoredSnapshot
+	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		var err error
+		stored, err = latest(ctx, q, org, project)
+		return err
+	})
+	return stored, err
+}
+
+func latest(ctx context.Context, q *db.Queries, org id.Organization, project id.Project) (StoredSnapshot, error) {
+	row, err := q.GetLatestSchemaSnapshot(ctx, db.GetLatestSchemaSnapshotParams{OrganizationID: org, ProjectID: project})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return StoredSnapshot{}, fault.New(fault.NotFound, "no_snapshot", "This project's schema is not imported yet. Run chumbo import.")
+	}
+	if err != nil {
+		return StoredSnapshot{}, fmt.Errorf("get schema snapshot: %w", err)
+	}
+	var snap Snapshot
+	if err := json.Unmarshal(row.Snapshot, &snap); err != nil {
+		return StoredSnapshot{}, fmt.Errorf("read schema snapshot: %w", err)
+	}
+	return StoredSnapshot{Snapshot: &snap, Digest: hex.EncodeToString(row.Digest), Source: Source(row.Source), At: row.CreatedAt}, nil
 }
 
 // Draft is a surface file not yet published, and what the compiler says of it
 // now.
 type Draft struct {
-	Source []byte // the file; empty when there is none
+	Source []byte // the file
 	Built
 }
 
 // Check compiles a file against the project's latest snapshot and keeps
-// nothing.
+// nothing. Errors: fault.NotFound (surface).
 func (s *Service) Check(ctx context.Context, org id.Organization, surface id.Surface, src []byte, facts ProjectFacts) (Built, error) {
-	return Built{}, errors.New("in progress")
+	var built Built
+	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		row, err := surfaceRow(ctx, q, org, surface)
+		if err != nil {
+			return err
+		}
+		built, _, err = build(ctx, q, org, row.ProjectID, src, facts)
+		return err
+	})
+	return built, err
 }
 
 // PutDraft keeps a file as the surface's draft, with or without problems in
 // it, and says what the compiler finds. Errors: fault.NotFound (surface),
 // fault.TooLarge, fault.Invalid (not UTF-8).
 func (s *Service) PutDraft(ctx context.Context, org id.Organization, surface id.Surface, src []byte, facts ProjectFacts) (Draft, error) {
-	return Draft{}, errors.New("in progress")
+	if len(src) > MaxFileBytes {
+		return Draft{}, fault.New(fault.TooLarge, "file_too_large", "The surface file is %d bytes; at most %d (256 KiB).", len(src), MaxFileBytes)
+	}
+	text := string(src)
+	if !utf8.Valid(src) || containsNUL(text) {
+		return Draft{}, fault.New(fault.Invalid, "not_text", "The surface file is not UTF-8 text.")
+	}
+	draft := Draft{Source: src}
+	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		row, err := surfaceRow(ctx, q, org, surface)
+		if err != nil {
+			return err
+		}
+		if draft.Built, _, err = build(ctx, q, org, row.ProjectID, src, facts); err != nil {
+			return err
+		}
+		_, err = q.SetSurfaceDraft(ctx, db.SetSurfaceDraftParams{OrganizationID: org, SurfaceID: surface, Draft: &text, Now: s.now()})
+		if err != nil {
+			return fmt.Errorf("set draft: %w", err)
+		}
+		return nil
+	})
+	return draft, err
 }
 
-// File returns the draft, or the live revision's file where there is no draft.
+// File returns the draft, or the live revision's file where there is no draft;
 // draft tells which. fault.NotFound when there is neither.
 func (s *Service) File(ctx context.Context, org id.Organization, surface id.Surface) (src []byte, draft bool, err error) {
-	return nil, false, errors.New("in progress")
+	err = s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		row, err := surfaceRow(ctx, q, org, surface)
+		if err != nil {
+			return err
+		}
+		if row.Draft != nil {
+			src, draft = []byte(*row.Draft), true
+			return nil
+		}
+		if row.LiveRevision == nil {
+			return fault.New(fault.NotFound, "no_file", "This surface has no file yet. Push one with chumbo push.")
+		}
+		revision, err := q.GetRevision(ctx, db.GetRevisionParams{OrganizationID: org, SurfaceID: surface, Number: *row.LiveRevision})
+		if err != nil {
+			return fmt.Errorf("get revision: %w", err)
+		}
+		src = []byte(revision.File)
+		return nil
+	})
+	return src, draft, err
 }
 
-// Revision is one publication of a surface.
-type Revision struct {
-	Surface      id.Surface
-	Number       int
-	Digest       string // hex
-	Title        string
-	Access       Access
-	Format       int
-	SchemaDigest string // hex, of the snapshot it was compiled against
-	CreatedBy    *id.Builder
-	CreatedAt    time.Time
-	Live         bool
+func surfaceRow(ctx context.Context, q *db.Queries, org id.Organization, surface id.Surface) (db.GetSurfaceForBuildRow, error) {
+	row, err := q.GetSurfaceForBuild(ctx, db.GetSurfaceForBuildParams{OrganizationID: org, SurfaceID: surface})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return row, noSurface()
+	}
+	if err != nil {
+		return row, fmt.Errorf("get surface: %w", err)
+	}
+	return row, nil
 }
 
-// Published is what Publish did.
-type Published struct {
-	Revision Revision
-	Again    bool      // the surface had this digest: that revision is live again
-	Warnings []Problem // by line
+func noSurface() error { return fault.New(fault.NotFound, "no_surface", "There is no such surface.") }
+
+// build compiles against the latest snapshot, and returns its digest. Without
+// a snapshot the compiler says what to do.
+func build(ctx context.Context, q *db.Queries, org id.Organization, project id.Project, src []byte, facts ProjectFacts) (Built, string, error) {
+	stored, err := latest(ctx, q, org, project)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return Built{}, "", err
+	}
+	return Build(src, stored.Snapshot, facts), stored.Digest, nil
 }
 
-// Publish compiles a file and makes it live, in one transaction. An empty src
-// publishes the draft. A digest the surface already has makes that revision
-// live again, without a new number. A refused file is fault.Unprocessable with
-// an issue per problem, and nothing is written.
-func (s *Service) Publish(ctx context.Context, org id.Organization, surface id.Surface, by id.Builder, src []byte, facts ProjectFacts) (Published, error) {
-	return Published{}, errors.New("in progress")
+func containsNUL(s string) bool {
+	for i := range len(s) {
+		if s[i] == 0 {
+			return true
+		}
+	}
+	return false
 }
 
-// Revisions lists a surface's revisions, newest first.
-func (s *Service) Revisions(ctx context.Context, org id.Organization, surface id.Surface) ([]Revision, error) {
-	return nil, errors.New("in progress")
-}
-
-// Revision returns one revision and its file.
-func (s *Service) Revision(ctx context.Context, org id.Organization, surface id.Surface, number int) (Revision, []byte, error) {
-	return Revision{}, nil, errors.New("in progress")
-}
-
-// Rollback makes an earlier revision live again.
-func (s *Service) Rollback(ctx context.Context, org id.Organization, surface id.Surface, by id.Builder, number int) (Revision, error) {
-	return Revision{}, errors.New("in progress")
+// unhex reads a digest made by this package.
+func unhex(s string) []byte {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		return nil
+	}
+	return b
 }

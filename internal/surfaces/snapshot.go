@@ -168,6 +168,3 @@ type FunctionReturns struct {
 	Row     bool        `json:"row,omitempty"` // an object, not a value
 	Columns []Attribute `json:"columns,omitempty"`
 }
-
-// MaxComment is where comments are cut, in characters.
-const MaxComment = 1024

@@ -1,0 +1,114 @@
+package surfaces
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/gowebpki/jcs"
+)
+
+// compilerVersion is part of every digest. It moves when the same file and
+// schema compile to something else.
+const compilerVersion = 1
+
+// used is what of a snapshot a file depends on. Only what changes the compiled
+// form is in it: not rights, indexes or policies.
+type used struct {
+	MaxRows   int                      `json:"max_rows"`
+	Default   string                   `json:"default_schema"`
+	Relations map[string]*usedRelation `json:"relations"`
+	Functions map[string]usedFunction  `json:"functions"`
+	Enums     map[string][]string      `json:"enums"`
+}
+
+type usedRelation struct {
+	Kind       string                `json:"kind"`
+	Comment    string                `json:"comment"`
+	PrimaryKey []string              `json:"primary_key"`
+	Columns    map[string]usedColumn `json:"columns"`
+}
+
+type usedColumn struct {
+	Type    TypeRef `json:"type"`
+	NotNull bool    `json:"not_null"`
+	Comment string  `json:"comment"`
+}
+
+type usedFunction struct {
+	Comment    string             `json:"comment"`
+	Arguments  []FunctionArgument `json:"arguments"`
+	Volatility string             `json:"volatility"`
+	Returns    FunctionReturns    `json:"returns"`
+}
+
+func newUsed() *used {
+	return &used{Relations: map[string]*usedRelation{}, Functions: map[string]usedFunction{}, Enums: map[string][]string{}}
+}
+
+func (u *used) relation(ix *index, r *RelationSchema, columns []string) {
+	// Above the largest page the cap changes nothing.
+	u.MaxRows, u.Default = min(ix.snap.MaxRows, MaxLimit+1), ix.defaultSchema()
+	key := r.Schema + "." + r.Name
+	have := u.Relations[key]
+	if have == nil {
+		have = &usedRelation{Kind: r.Kind, Comment: r.Comment, PrimaryKey: slices.Clone(r.PrimaryKey), Columns: map[string]usedColumn{}}
+		u.Relations[key] = have
+	}
+	for _, name := range columns {
+		c := r.column(name)
+		have.Columns[name] = usedColumn{Type: c.Type, NotNull: c.NotNull, Comment: c.Comment}
+		u.enum(ix, c.Type)
+	}
+}
+
+func (u *used) function(ix *index, f *FunctionSchema) {
+	u.Default = ix.defaultSchema()
+	u.Functions[f.Schema+"."+f.Name] = usedFunction{Comment: f.Comment, Arguments: f.Arguments, Volatility: f.Volatility, Returns: f.Returns}
+	u.enum(ix, f.Returns.Type)
+	for _, a := range f.Arguments {
+		u.enum(ix, a.Type)
+	}
+	for _, a := range f.Returns.Columns {
+		u.enum(ix, a.Type)
+	}
+}
+
+func (u *used) enum(ix *index, t TypeRef) {
+	for t.Base != nil {
+		t = *t.Base
+	}
+	key := t.Schema + "." + t.Name
+	if labels, ok := ix.enums[key]; ok {
+		u.Enums[key] = labels
+	}
+}
+
+// digest is SHA-256 over RFC 8785 JSON of {file with defaults, digest of the
+// schema objects it uses, compiler version}, in hex.
+func (c *compiler) digest() (string, error) {
+	objects, err := canonicalDigest(c.used)
+	if err != nil {
+		return "", err
+	}
+	return canonicalDigest(struct {
+		File     *File  `json:"file"`
+		Schema   string `json:"schema"`
+		Compiler int    `json:"compiler"`
+	}{c.file, objects, compilerVersion})
+}
+
+func canonicalDigest(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("marshal for digest: %w", err)
+	}
+	canonical, err := jcs.Transform(raw)
+	if err != nil {
+		return "", fmt.Errorf("canonicalize for digest: %w", err)
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:]), nil
+}

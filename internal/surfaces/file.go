@@ -1,0 +1,212 @@
+package surfaces
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// FileVersion is the version of the surface file format this version reads.
+const FileVersion = 1
+
+// Limits of a surface file.
+const (
+	MaxFileBytes    = 256 << 10
+	MaxFileDepth    = 32
+	MaxCapabilities = 200
+)
+
+// File is a surface file as parsed, with every default applied. Marshalled as
+// JSON it is the part of the digest that the builder wrote: formatting,
+// comments and the order of keys are gone.
+type File struct {
+	Version      int         `json:"version"`
+	Title        Text        `json:"title"`
+	Instructions Text        `json:"instructions"`
+	Access       AccessSpec  `json:"access"`
+	Tools        []*ToolSpec `json:"tools"`
+}
+
+// Text is a string and where it stands.
+type Text struct {
+	Value string
+	at    place
+}
+
+// MarshalJSON writes the string alone.
+func (t Text) MarshalJSON() ([]byte, error) { return marshal(t.Value) }
+
+// AccessSpec is the access section as written.
+type AccessSpec struct {
+	Modes          []Text `json:"mode"`
+	Authorization  Text   `json:"authorization"`
+	Advertise      []Text `json:"advertise"`
+	Require        []Text `json:"require"`
+	Roles          []Text `json:"roles"`
+	AnonymousUsers bool   `json:"anonymous_users"`
+	Origins        []Text `json:"origins"`
+	at             place
+	authorization  place // of the key, or of access where it is missing
+}
+
+func (a AccessSpec) has(mode Mode) bool {
+	for _, m := range a.Modes {
+		if m.Value == string(mode) {
+			return true
+		}
+	}
+	return false
+}
+
+// ToolSpec is one entry of tools: exactly one of Table and RPC is set.
+type ToolSpec struct {
+	Table        *TableSpec  `json:"table,omitempty"`
+	RPC          *RPCSpec    `json:"rpc,omitempty"`
+	Public       bool        `json:"public"`
+	GuidanceText GuidanceDoc `json:"guidance"`
+	Budget       int         `json:"budget"`
+	at           place
+	public       place
+}
+
+// GuidanceDoc is the guidance section as written.
+type GuidanceDoc struct {
+	Before Text `json:"before"`
+	After  Text `json:"after"`
+}
+
+// The operations on a table that this version offers.
+const (
+	opList = "list"
+	opGet  = "get"
+)
+
+// TableSpec is a table entry as written.
+type TableSpec struct {
+	Table      Text           `json:"name"`
+	Operations []Text         `json:"operations"`
+	Columns    []Text         `json:"columns"`
+	Key        []Text         `json:"key"`
+	Filters    filterSpecs    `json:"filters"`
+	Order      []OrderSpec    `json:"order"`
+	Shorten    []Text         `json:"shorten"`
+	Limit      LimitSpec      `json:"limit"`
+	Base       Text           `json:"base"` // the name string: stands for the table's in tool names
+	By         operationSpecs `json:"by"`
+	Noun       Text           `json:"title"`       // the title string, for all operations
+	About      Text           `json:"description"` // the description string, for all operations
+}
+
+// OperationSpec is what one operation says of itself.
+type OperationSpec struct {
+	Operation   string `json:"-"`
+	Name        Text   `json:"name"`
+	Title       Text   `json:"title"`
+	Description Text   `json:"description"`
+	Scopes      []Text `json:"scopes"`
+	Result      Text   `json:"result"`
+	Template    Text   `json:"template"`
+	at          place
+}
+
+// operationSpecs are in the order of operations, one each.
+type operationSpecs []*OperationSpec
+
+// MarshalJSON writes an object by operation, so that order does not count.
+func (s operationSpecs) MarshalJSON() ([]byte, error) {
+	m := make(map[string]*OperationSpec, len(s))
+	for _, o := range s {
+		m[o.Operation] = o
+	}
+	return marshal(m)
+}
+
+// FilterSpec is one column of filters.
+type FilterSpec struct {
+	Column    Text   `json:"-"`
+	Operators []Text `json:"operators"`
+	Required  bool   `json:"required"`
+	HiddenOK  bool   `json:"hidden_ok"`
+}
+
+type filterSpecs []FilterSpec
+
+// MarshalJSON writes an object by column, so that order does not count.
+func (s filterSpecs) MarshalJSON() ([]byte, error) {
+	m := make(map[string]FilterSpec, len(s))
+	for _, f := range s {
+		m[f.Column.Value] = f
+	}
+	return marshal(m)
+}
+
+// OrderSpec is one order on offer.
+type OrderSpec struct {
+	Column   Text   `json:"column"`
+	Desc     bool   `json:"desc"`
+	Nulls    string `json:"nulls"` // first or last
+	HiddenOK bool   `json:"hidden_ok"`
+}
+
+// LimitSpec is the page size of a list.
+type LimitSpec struct {
+	Default int `json:"default"`
+	Max     int `json:"max"`
+	at      place
+}
+
+// RPCSpec is an rpc entry as written.
+type RPCSpec struct {
+	OperationSpec
+	Function    Text           `json:"function"`
+	Arguments   argumentSpecs  `json:"arguments"`
+	Declared    bool           `json:"declared"` // the file names the arguments; else all are offered
+	Annotations AnnotationSpec `json:"annotations"`
+}
+
+// AnnotationSpec are the annotations as written; nil is not written.
+type AnnotationSpec struct {
+	ReadOnly    *bool `json:"read_only"`
+	Destructive *bool `json:"destructive"`
+	Idempotent  *bool `json:"idempotent"`
+	OpenWorld   *bool `json:"open_world"`
+	at          place
+}
+
+// ArgumentSpec is one argument of a function as the file narrows it.
+type ArgumentSpec struct {
+	Name        Text   `json:"-"`
+	Description Text   `json:"description"`
+	Required    bool   `json:"required"`
+	Type        Text   `json:"type"`
+	Enum        []Text `json:"enum"`
+	Pattern     Text   `json:"pattern"`
+	MinLength   *int   `json:"min_length"`
+	MaxLength   *int   `json:"max_length"`
+	Minimum     *int   `json:"minimum"`
+	Maximum     *int   `json:"maximum"`
+	MaxItems    *int   `json:"max_items"`
+	at          place
+}
+
+type argumentSpecs []ArgumentSpec
+
+// MarshalJSON writes an object by argument, so that order does not count.
+func (s argumentSpecs) MarshalJSON() ([]byte, error) {
+	m := make(map[string]ArgumentSpec, len(s))
+	for _, a := range s {
+		m[a.Name.Value] = a
+	}
+	return marshal(m)
+}
+
+// marshal is json.Marshal without HTML escapes, so that what models read is
+// what was written.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}

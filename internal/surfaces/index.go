@@ -1,0 +1,126 @@
+package surfaces
+
+import "strings"
+
+// index finds things in a snapshot by name.
+type index struct {
+	snap      *Snapshot
+	relations map[string]*RelationSchema   // schema.name
+	functions map[string][]*FunctionSchema // schema.name
+	enums     map[string][]string          // schema.name
+	known     map[string]bool              // roles whose rights the snapshot has
+	usage     map[string][]string          // schema to roles
+}
+
+func newIndex(snap *Snapshot) *index {
+	ix := &index{snap: snap, relations: map[string]*RelationSchema{}, functions: map[string][]*FunctionSchema{},
+		enums: map[string][]string{}, known: map[string]bool{}, usage: map[string][]string{}}
+	for i := range snap.Relations {
+		r := &snap.Relations[i]
+		ix.relations[r.Schema+"."+r.Name] = r
+	}
+	for i := range snap.Functions {
+		f := &snap.Functions[i]
+		ix.functions[f.Schema+"."+f.Name] = append(ix.functions[f.Schema+"."+f.Name], f)
+	}
+	for _, e := range snap.Enums {
+		ix.enums[e.Schema+"."+e.Name] = e.Labels
+	}
+	for _, r := range snap.Roles {
+		ix.known[r.Name] = true
+	}
+	for _, s := range snap.Schemas {
+		ix.usage[s.Name] = s.Usage
+	}
+	return ix
+}
+
+// defaultSchema is the schema that names without one stand for.
+func (ix *index) defaultSchema() string {
+	if len(ix.snap.Schemas) == 0 {
+		return "public"
+	}
+	return ix.snap.Schemas[0].Name
+}
+
+// shown is a name as it is written in a surface file.
+func (ix *index) shown(schema, name string) string {
+	if schema == ix.defaultSchema() {
+		return name
+	}
+	return schema + "." + name
+}
+
+// profile is the schema to name in requests; empty for the default one.
+func (ix *index) profile(schema string) string {
+	if schema == ix.defaultSchema() {
+		return ""
+	}
+	return schema
+}
+
+// find resolves "name" or "schema.name". A name in the default schema wins, so
+// that a table whose own name has a dot can be named. The key of things is
+// unambiguous: a snapshot with two readings of one key is refused.
+func find[T any](ix *index, text string, things map[string]T) (T, bool) {
+	if thing, ok := things[ix.defaultSchema()+"."+text]; ok {
+		return thing, true
+	}
+	thing, ok := things[text]
+	return thing, ok
+}
+
+// names lists what could have been written, for suggestions.
+func names[T any](ix *index, things map[string]T) []string {
+	list := make([]string, 0, len(things))
+	for key := range things {
+		for _, s := range ix.snap.Schemas {
+			if name, ok := strings.CutPrefix(key, s.Name+"."); ok {
+				list = append(list, ix.shown(s.Name, name))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// elsewhere finds a name that stands in another exposed schema.
+func elsewhere[T any](ix *index, text string, things map[string]T) string {
+	for _, s := range ix.snap.Schemas {
+		if _, ok := things[s.Name+"."+text]; ok {
+			return s.Name + "." + text
+		}
+	}
+	return ""
+}
+
+// column returns the column of that name, or nil.
+func (r *RelationSchema) column(name string) *ColumnSchema {
+	for i := range r.Columns {
+		if r.Columns[i].Name == name {
+			return &r.Columns[i]
+		}
+	}
+	return nil
+}
+
+func (r *RelationSchema) columnNames() []string {
+	names := make([]string, len(r.Columns))
+	for i, c := range r.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// ident quotes a name for SQL shown to builders.
+func ident(name string) string {
+	for i, c := range name {
+		plain := c == '_' || (c >= 'a' && c <= 'z') || (i > 0 && c >= '0' && c <= '9')
+		if !plain {
+			return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		}
+	}
+	return name
+}
+
+func qualified(schema, name string) string { return ident(schema) + "." + ident(name) }

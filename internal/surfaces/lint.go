@@ -1,0 +1,115 @@
+package surfaces
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// What many clients cope with.
+const (
+	manyTools   = 40
+	manyTokens  = 10_000
+	bytesPerTok = 4 // a rough measure, enough for a warning
+)
+
+// checkSchemas compiles what will be sent: a schema that clients cannot read
+// makes some of them drop every tool of a server.
+func (c *compiler) checkSchemas(m made) {
+	for what, raw := range map[string]json.RawMessage{"input": m.tool.Input, "output": m.tool.Output} {
+		if len(raw) == 0 {
+			continue
+		}
+		if err := CheckSchema(raw); err != nil {
+			c.errorf(m.at, "the %s schema of %s is not valid: %v", what, m.tool.Name, err)
+		}
+	}
+}
+
+// noLoader refuses every reference out of a schema.
+type noLoader struct{}
+
+// Load implements jsonschema.URLLoader.
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("references to other documents are not allowed")
+}
+
+// CheckSchema compiles a JSON Schema under both draft-07 and 2020-12, without
+// reaching for any other document.
+func CheckSchema(raw json.RawMessage) error {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	for _, draft := range []*jsonschema.Draft{jsonschema.Draft7, jsonschema.Draft2020} {
+		compiler := jsonschema.NewCompiler()
+		compiler.UseLoader(noLoader{})
+		compiler.DefaultDraft(draft)
+		if err := compiler.AddResource("tool:schema", doc); err != nil {
+			return err
+		}
+		if _, err := compiler.Compile("tool:schema"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lint warns about what works, but not well.
+func (c *compiler) lint() {
+	access, tools := c.file.Access.at, c.out.Tools
+	if len(tools) == 0 {
+		c.warnf(access, "this surface offers no tools")
+	}
+	if len(tools) > manyTools {
+		c.warnf(c.made[manyTools].at, "%s: models choose badly among more than %d, and some clients drop the rest; split them over several surfaces", plural(len(tools), "tool"), manyTools)
+	}
+	c.lintTexts()
+	if c.file.Access.has(ModePublic) && c.file.Access.has(ModeOAuth) && !c.anyPublic() {
+		c.warnf(modeAt(c.file.Access, ModePublic), "mode public is on, but no tool is marked public: true, so a caller without a token sees nothing")
+	}
+}
+
+func (c *compiler) anyPublic() bool {
+	for _, t := range c.out.Tools {
+		if t.Public {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *compiler) lintTexts() {
+	descriptions, titles := map[string]place{}, map[string]place{}
+	weight := 0
+	for _, m := range c.made {
+		t := m.tool
+		weight += len(t.Name) + len(t.Title) + len(t.Description) + len(t.Input) + len(t.Output)
+		if len(t.Name) > goodToolName {
+			c.warnf(m.at, "the tool name %s is %d characters long; clients put a prefix before it and some cut it: %d or fewer is safe", t.Name, len(t.Name), goodToolName)
+		}
+		if first, twice := descriptions[t.Description]; twice {
+			c.warnf(m.at, "%s has the same description as the tool on line %d, so a model cannot tell them apart", t.Name, first.line)
+		} else {
+			descriptions[t.Description] = m.at
+		}
+		if first, twice := titles[t.Title]; twice {
+			c.warnf(m.at, "%s has the same title as the tool on line %d", t.Name, first.line)
+		} else {
+			titles[t.Title] = m.at
+		}
+	}
+	if tokens := weight / bytesPerTok; tokens > manyTokens {
+		c.warnf(c.file.Access.at, "the list of tools takes about %d tokens of every conversation; fewer tools, columns or filters make it lighter", tokens)
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s", noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,68 @@
+package surfaces
+
+import (
+	"slices"
+	"strings"
+)
+
+// suggest ends a message about an unknown name: the nearest known one, or all
+// of them where none is near and there are few.
+func suggest(name string, known []string, list string) string {
+	if near := nearest(name, known); near != "" {
+		return "; did you mean " + quoteName(near) + "?"
+	}
+	if len(known) == 0 || len(known) > 20 {
+		return ""
+	}
+	sorted := slices.Sorted(slices.Values(known))
+	return list + strings.Join(sorted, ", ")
+}
+
+// nearest returns the known name that is most like name, or "" when none is
+// near. Ties go to the first in alphabetical order.
+func nearest(name string, known []string) string {
+	best, bestDistance := "", 1+max(1, min(3, len(name)/3))
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		d := distance(fold(name), fold(k))
+		if d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+// fold removes what people vary: case, separators, and MCP's suffix of hints.
+func fold(s string) string {
+	s = strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
+	return strings.TrimSuffix(s, "hint")
+}
+
+// distance is the number of edits between two names: insert, delete, replace,
+// or swap of neighbours. Long names are compared by their first 64 characters.
+func distance(a, b string) int {
+	x, y := head(a), head(b)
+	prev2, prev, cur := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		cur[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				cur[j] = min(cur[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, cur = prev, cur, prev2
+	}
+	return prev[len(y)]
+}
+
+func head(s string) []rune {
+	r := []rune(s)
+	return r[:min(len(r), 64)]
+}

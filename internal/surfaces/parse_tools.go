@@ -1,0 +1,416 @@
+package surfaces
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Sizes of results, in bytes.
+const (
+	DefaultBudget = 16 << 10
+	MinBudget     = 512
+	MaxBudget     = 1 << 20
+)
+
+// Page sizes of lists.
+const (
+	DefaultLimit = 20
+	MaxLimit     = 100
+)
+
+// tools reads the list of tools.
+func (r *reader) tools(items []*yaml.Node, at place) []*ToolSpec {
+	var tools []*ToolSpec
+	count := 0
+	for i, n := range items {
+		itemAt := nodeAt(n, fmt.Sprintf("%s[%d]", at.path, i))
+		if t := r.tool(n, itemAt); t != nil {
+			tools = append(tools, t)
+			count += t.capabilities()
+		}
+	}
+	if count > MaxCapabilities {
+		r.errorf(at, "%d tools; at most %d in one surface: split them over several surfaces", count, MaxCapabilities)
+	}
+	return tools
+}
+
+func (t *ToolSpec) capabilities() int {
+	if t.Table != nil {
+		return len(t.Table.Operations)
+	}
+	return 1
+}
+
+// tool reads one entry; the key table or rpc says of which kind.
+func (r *reader) tool(n *yaml.Node, at place) *ToolSpec {
+	m, ok := r.raw(n, at, "a tool")
+	if !ok {
+		return nil
+	}
+	for _, name := range []string{"function", "storage"} {
+		if m.given(name) {
+			r.errorf(m.entries[name].key, "%s is not yet supported: %s", name, laterTools[name])
+			return nil
+		}
+	}
+	switch {
+	case m.given("table") && (m.given("rpc") || m.given("tool")):
+		r.errorf(at, "a tool is either a table or an rpc: make two entries")
+		return nil
+	case m.given("table"):
+		return r.tableTool(n, at)
+	case m.given("rpc"):
+		return r.rpcTool(n, at)
+	}
+	names := append(slices.Clone(tableKeys.known), rpcKeys.known...)
+	r.errorf(at, "a tool needs table: (rows of a table or view) or rpc: (a Postgres function)%s", firstSuggestion(m.names, names))
+	return nil
+}
+
+func firstSuggestion(given, known []string) string {
+	for _, g := range given {
+		if slices.Contains(known, g) {
+			continue
+		}
+		if near := nearest(g, known); near != "" {
+			return fmt.Sprintf("; did you mean %s instead of %s?", quoteName(near), quoteName(g))
+		}
+	}
+	return ""
+}
+
+func (r *reader) common(m mapping, t *ToolSpec) {
+	t.Public, _ = m.boolean("public")
+	if e, ok := m.entries["public"]; ok {
+		t.public = e.at
+	}
+	t.Budget = DefaultBudget
+	if v, ok := m.integer("budget", MinBudget, MaxBudget); ok {
+		t.Budget = v
+	}
+	n, at, ok := m.get("guidance")
+	if !ok {
+		return
+	}
+	if g, ok := r.mapping(n, at, "guidance", guidanceKeys); ok {
+		t.GuidanceText.Before, _ = g.text("before", ruleGuidance)
+		t.GuidanceText.After, _ = g.text("after", ruleGuidance)
+	}
+}
+
+func (r *reader) tableTool(n *yaml.Node, at place) *ToolSpec {
+	m, _ := r.mapping(n, at, "a tool", tableKeys)
+	t := &ToolSpec{at: at, public: at}
+	r.common(m, t)
+	s := &TableSpec{}
+	var ok bool
+	if s.Table, ok = m.text("table", textRule{max: 200, oneLine: true}); !ok {
+		return nil
+	}
+	t.Table = s
+	s.Operations = r.operations(m)
+	s.Columns = r.columns(m)
+	s.Key, _ = m.list("key", ruleName)
+	s.Filters = r.filters(m)
+	s.Order = r.orders(m)
+	s.Shorten, _ = m.list("shorten", ruleName)
+	s.Limit = r.limit(m)
+	for _, op := range s.Operations {
+		s.By = append(s.By, &OperationSpec{Operation: op.Value, Result: Text{Value: string(ResultHybrid), at: at}, at: at})
+	}
+	r.perOperation(m, s)
+	for _, op := range s.By {
+		r.checkResult(op)
+	}
+	return t
+}
+
+func (r *reader) operations(m mapping) []Text {
+	texts, ok := m.list("operations", ruleName)
+	if !ok {
+		if !m.given("operations") {
+			return []Text{{Value: opList, at: m.at}, {Value: opGet, at: m.at}}
+		}
+		return nil
+	}
+	var ops []Text
+	for _, t := range texts {
+		switch {
+		case slices.Contains(operationKeys.known, t.Value):
+			ops = append(ops, t)
+		case laterOperations[t.Value] != "":
+			r.errorf(t.at, "the operation %s is not yet supported: %s", t.Value, laterOperations[t.Value])
+		default:
+			r.errorf(t.at, "unknown operation %s%s", quoteName(t.Value), suggest(t.Value, operationKeys.known, "; this version has "))
+		}
+	}
+	if len(texts) == 0 {
+		r.errorf(m.entries["operations"].at, "operations is an empty list: name list, get or both")
+	}
+	return ops
+}
+
+func (r *reader) columns(m mapping) []Text {
+	texts, ok := m.list("columns", ruleName)
+	if !ok && !m.given("columns") {
+		r.errorf(m.at, "columns is missing: list the columns to return; nothing is exposed until chosen")
+	}
+	if ok && len(texts) == 0 {
+		r.errorf(m.entries["columns"].at, "columns is an empty list: list the columns to return")
+	}
+	for _, t := range texts {
+		if t.Value == "*" {
+			r.errorf(t.at, "columns cannot be *: list the columns to return; nothing is exposed until chosen")
+		}
+	}
+	return texts
+}
+
+// The filter operators of this version, in the order they are offered.
+var filterOperators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "in", "like", "ilike", "is"}
+
+func (r *reader) filters(m mapping) filterSpecs {
+	n, at, ok := m.get("filters")
+	if !ok {
+		return nil
+	}
+	columns, ok := r.raw(n, at, "filters")
+	if !ok {
+		return nil
+	}
+	var filters filterSpecs
+	for _, name := range columns.names {
+		e := columns.entries[name]
+		f := FilterSpec{Column: Text{Value: name, at: e.key}}
+		f.Operators = r.filterOperators(e, &f)
+		filters = append(filters, f)
+	}
+	return filters
+}
+
+// filterOperators reads the value of one filter: a list of operators, or a
+// mapping with operators and switches.
+func (r *reader) filterOperators(e entry, f *FilterSpec) []Text {
+	var texts []Text
+	if e.value.Kind == yaml.MappingNode {
+		m, _ := r.mapping(e.value, e.at, "a filter", filterKeys)
+		f.Required, _ = m.boolean("required")
+		f.HiddenOK, _ = m.boolean("hidden_ok")
+		texts, _ = m.list("operators", ruleName)
+		if !m.given("operators") {
+			r.errorf(e.at, "operators is missing: list some of eq, in, ilike, …")
+		}
+	} else {
+		texts, _ = r.texts(e.value, e.at, "the operators of a filter", ruleName)
+	}
+	var operators []Text
+	for _, t := range texts {
+		if !slices.Contains(filterOperators, t.Value) {
+			r.errorf(t.at, "unknown operator %s%s", quoteName(t.Value), suggest(t.Value, filterOperators, "; this version has "))
+			continue
+		}
+		operators = append(operators, t)
+	}
+	return operators
+}
+
+func (r *reader) orders(m mapping) []OrderSpec {
+	n, at, ok := m.get("order")
+	if !ok {
+		return nil
+	}
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	var orders []OrderSpec
+	seen := map[string]bool{}
+	for i, item := range nodes {
+		itemAt := nodeAt(item, fmt.Sprintf("%s[%d]", at.path, i))
+		o, ok := r.order(item, itemAt)
+		if !ok {
+			continue
+		}
+		if seen[o.name()] {
+			r.errorf(itemAt, "the order %s is listed twice", quoteName(o.name()))
+			continue
+		}
+		seen[o.name()] = true
+		orders = append(orders, o)
+	}
+	return orders
+}
+
+// order reads "name", "-name", or a mapping.
+func (r *reader) order(n *yaml.Node, at place) (OrderSpec, bool) {
+	if n.Kind != yaml.MappingNode {
+		t, ok := r.scalar(n, at, "an order", ruleName)
+		o := OrderSpec{Column: t}
+		if ok && len(t.Value) > 1 && t.Value[0] == '-' {
+			o.Column.Value, o.Desc = t.Value[1:], true
+		}
+		o.Nulls = defaultNulls(o.Desc)
+		return o, ok
+	}
+	m, _ := r.mapping(n, at, "an order", orderKeys)
+	column, ok := m.text("column", ruleName)
+	if !ok {
+		if !m.given("column") {
+			r.errorf(at, "column is missing: name the column to order by")
+		}
+		return OrderSpec{}, false
+	}
+	o := OrderSpec{Column: column}
+	o.Desc = r.choice(m, "direction", "asc", "desc") == "desc"
+	o.Nulls = defaultNulls(o.Desc)
+	if v := r.choice(m, "nulls", "last", "first"); m.given("nulls") {
+		o.Nulls = v
+	}
+	o.HiddenOK, _ = m.boolean("hidden_ok")
+	return o, true
+}
+
+// defaultNulls is where Postgres puts nulls, so that a plain index serves the
+// order.
+func defaultNulls(desc bool) string {
+	if desc {
+		return "first"
+	}
+	return "last"
+}
+
+func (o OrderSpec) name() string {
+	if o.Desc {
+		return "-" + o.Column.Value
+	}
+	return o.Column.Value
+}
+
+// choice reads one of several words; the first is the default.
+func (r *reader) choice(m mapping, key string, options ...string) string {
+	t, ok := m.text(key, ruleName)
+	if !ok {
+		return options[0]
+	}
+	if !slices.Contains(options, t.Value) {
+		r.errorf(t.at, "unknown %s %s%s", key, quoteName(t.Value), suggest(t.Value, options, "; write one of "))
+		return options[0]
+	}
+	return t.Value
+}
+
+func (r *reader) limit(m mapping) LimitSpec {
+	l := LimitSpec{Default: DefaultLimit, Max: MaxLimit, at: m.at}
+	n, at, ok := m.get("limit")
+	if !ok {
+		return l
+	}
+	l.at = at
+	sub, ok := r.mapping(n, at, "limit", limitKeys)
+	if !ok {
+		return l
+	}
+	if v, ok := sub.integer("max", 1, MaxLimit); ok {
+		l.Max = v
+	}
+	l.Default = min(DefaultLimit, l.Max)
+	if v, ok := sub.integer("default", 1, MaxLimit); ok {
+		l.Default = v
+	}
+	if l.Default > l.Max {
+		r.errorf(at, "limit.default (%d) is above limit.max (%d)", l.Default, l.Max)
+	}
+	return l
+}
+
+// perOperation reads the keys that may be given once for all operations or as
+// a mapping by operation.
+func (r *reader) perOperation(m mapping, s *TableSpec) {
+	s.Base, _ = r.byOperation(m, "name", ruleName, s, func(o *OperationSpec, t Text) { o.Name = t })
+	s.Noun, _ = r.byOperation(m, "title", ruleTitle, s, func(o *OperationSpec, t Text) { o.Title = t })
+	s.About, _ = r.byOperation(m, "description", ruleDescription, s, func(o *OperationSpec, t Text) { o.Description = t })
+	if t, ok := r.byOperation(m, "result", ruleName, s, func(o *OperationSpec, t Text) { o.Result = t }); ok {
+		for _, o := range s.By {
+			o.Result = t
+		}
+	}
+	if t, ok := r.byOperation(m, "template", ruleTemplate, s, func(o *OperationSpec, t Text) { o.Template = t }); ok {
+		for _, o := range s.By {
+			o.Template = t
+		}
+	}
+	r.scopesByOperation(m, s)
+}
+
+// byOperation returns the value when it is for all operations; a mapping is
+// handed out to its operations.
+func (r *reader) byOperation(m mapping, key string, rule textRule, s *TableSpec, set func(*OperationSpec, Text)) (Text, bool) {
+	n, at, ok := m.get(key)
+	if !ok {
+		return Text{}, false
+	}
+	if n.Kind != yaml.MappingNode {
+		return r.scalar(n, at, key, rule)
+	}
+	sub, _ := r.mapping(n, at, key, operationKeys)
+	for _, name := range sub.names {
+		o := r.operationOf(sub, name, s)
+		if o == nil {
+			continue
+		}
+		if t, ok := sub.text(name, rule); ok {
+			set(o, t)
+		}
+	}
+	return Text{}, false
+}
+
+func (r *reader) operationOf(sub mapping, name string, s *TableSpec) *OperationSpec {
+	if !slices.Contains(operationKeys.known, name) {
+		return nil // reported as unknown or not yet supported
+	}
+	for _, o := range s.By {
+		if o.Operation == name {
+			return o
+		}
+	}
+	r.errorf(sub.entries[name].key, "%s is not among the operations of this table", name)
+	return nil
+}
+
+func (r *reader) scopesByOperation(m mapping, s *TableSpec) {
+	n, at, ok := m.get("scopes")
+	if !ok {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		texts, _ := r.texts(n, at, "scopes", ruleName)
+		texts = r.checkScopes(texts)
+		for _, o := range s.By {
+			o.Scopes = texts
+		}
+		return
+	}
+	sub, _ := r.mapping(n, at, "scopes", operationKeys)
+	for _, name := range sub.names {
+		if o := r.operationOf(sub, name, s); o != nil {
+			o.Scopes = r.scopes(sub, name)
+		}
+	}
+}
+
+// checkResult checks a result form against its template.
+func (r *reader) checkResult(o *OperationSpec) {
+	forms := []string{string(ResultHybrid), string(ResultStructured), string(ResultText)}
+	switch {
+	case !slices.Contains(forms, o.Result.Value):
+		r.errorf(o.Result.at, "unknown result %s%s", quoteName(o.Result.Value), suggest(o.Result.Value, forms, "; write one of "))
+	case o.Result.Value == string(ResultText) && o.Template.Value == "":
+		r.errorf(o.Result.at, "result: text needs a template")
+	case o.Result.Value != string(ResultText) && o.Template.Value != "":
+		r.errorf(o.Template.at, "a template is used with result: text only")
+	}
+}

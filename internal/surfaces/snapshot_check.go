@@ -1,0 +1,245 @@
+package surfaces
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+)
+
+// MaxComment is where comments are cut, in characters.
+const MaxComment = 1024
+
+// Bounds of a snapshot.
+const (
+	MaxSnapshotBytes = 8 << 20
+	maxRelations     = 5000
+	maxFunctions     = 5000
+	maxName          = 256 // bytes; Postgres's own limit is 63
+)
+
+// ParseSnapshot reads a snapshot from JSON, strictly. Errors are fault.Invalid
+// or fault.TooLarge.
+func ParseSnapshot(data []byte) (*Snapshot, error) {
+	if len(data) > MaxSnapshotBytes {
+		return nil, fault.New(fault.TooLarge, "snapshot_too_large", "The schema snapshot is larger than %d bytes. Import fewer schemas.", MaxSnapshotBytes)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var snap Snapshot
+	if err := decoder.Decode(&snap); err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "invalid_snapshot", "This is not a schema snapshot of format %s. Make one with chumbo import.", SnapshotFormat)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fault.New(fault.Invalid, "invalid_snapshot", "Something follows the schema snapshot. Send one JSON object.")
+	}
+	snap.Normalize()
+	if err := snap.Validate(); err != nil {
+		return nil, err
+	}
+	return &snap, nil
+}
+
+// Normalize sorts what has no order of its own, cuts comments, and writes
+// empty lists as such, so that equal databases give equal bytes.
+func (s *Snapshot) Normalize() {
+	s.Schemas, s.Roles = notNil(s.Schemas), notNil(s.Roles)
+	s.Enums, s.Composites = notNil(s.Enums), notNil(s.Composites)
+	s.Relations, s.Functions = notNil(s.Relations), notNil(s.Functions)
+	for i := range s.Schemas {
+		s.Schemas[i].Usage = sortedNames(s.Schemas[i].Usage)
+	}
+	slices.SortFunc(s.Roles, func(a, b RoleInfo) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Enums, func(a, b EnumType) int { return compareNames(a.Schema, a.Name, b.Schema, b.Name) })
+	slices.SortFunc(s.Composites, func(a, b CompositeType) int { return compareNames(a.Schema, a.Name, b.Schema, b.Name) })
+	slices.SortFunc(s.Relations, func(a, b RelationSchema) int { return compareNames(a.Schema, a.Name, b.Schema, b.Name) })
+	for i := range s.Enums {
+		s.Enums[i].Labels = notNil(s.Enums[i].Labels)
+	}
+	for i := range s.Composites {
+		s.Composites[i].Attributes = notNil(s.Composites[i].Attributes)
+	}
+	for i := range s.Relations {
+		s.Relations[i].normalize()
+	}
+	for i := range s.Functions {
+		f := &s.Functions[i]
+		f.Comment = cut(f.Comment)
+		f.Arguments, f.Execute = notNil(f.Arguments), sortedNames(f.Execute)
+	}
+	slices.SortFunc(s.Functions, func(a, b FunctionSchema) int {
+		return cmp.Or(compareNames(a.Schema, a.Name, b.Schema, b.Name), cmp.Compare(argumentKey(a), argumentKey(b)))
+	})
+}
+
+func (r *RelationSchema) normalize() {
+	r.Comment = cut(r.Comment)
+	r.Columns, r.PrimaryKey = notNil(r.Columns), notNil(r.PrimaryKey)
+	r.Unique, r.ForeignKeys, r.Indexes = notNil(r.Unique), notNil(r.ForeignKeys), notNil(r.Indexes)
+	for i := range r.Columns {
+		c := &r.Columns[i]
+		c.Comment = cut(c.Comment)
+		c.Select, c.Insert, c.Update = sortedNames(c.Select), sortedNames(c.Insert), sortedNames(c.Update)
+	}
+	slices.SortFunc(r.Unique, func(a, b UniqueKey) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.ForeignKeys, func(a, b ForeignKey) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Indexes, func(a, b IndexSchema) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range r.Indexes {
+		r.Indexes[i].Keys = notNil(r.Indexes[i].Keys)
+	}
+}
+
+// Validate checks what the compiler relies on. Its error is fault.Invalid with
+// an issue per thing that is wrong.
+func (s *Snapshot) Validate() error {
+	v := &snapshotCheck{}
+	if s.Format != SnapshotFormat {
+		v.addf("format", "is %q; this version reads %s", s.Format, SnapshotFormat)
+	}
+	if s.MaxRows < 1 || s.MaxRows > 1_000_000_000 {
+		v.addf("max_rows", "must be a positive number")
+	}
+	if len(s.Schemas) == 0 {
+		v.addf("schemas", "name at least one exposed schema")
+	}
+	if len(s.Relations) > maxRelations || len(s.Functions) > maxFunctions {
+		v.addf("relations", "at most %d relations and %d functions: import fewer schemas", maxRelations, maxFunctions)
+		return v.err()
+	}
+	exposed := map[string]bool{}
+	for i, schema := range s.Schemas {
+		v.name(fmt.Sprintf("schemas[%d].name", i), schema.Name, exposed)
+	}
+	names := map[string]bool{}
+	for i := range s.Relations {
+		v.relation(fmt.Sprintf("relations[%d]", i), &s.Relations[i], exposed, names)
+	}
+	for i := range s.Functions {
+		v.function(fmt.Sprintf("functions[%d]", i), &s.Functions[i], exposed)
+	}
+	enums := map[string]bool{}
+	for i, e := range s.Enums {
+		v.name(fmt.Sprintf("enums[%d]", i), e.Schema+"."+e.Name, enums)
+	}
+	return v.err()
+}
+
+// Digest is SHA-256 over the RFC 8785 form of the snapshot, in hex.
+func (s *Snapshot) Digest() (string, error) { return canonicalDigest(s) }
+
+// snapshotCheck collects issues.
+type snapshotCheck struct{ issues []fault.Issue }
+
+func (v *snapshotCheck) addf(path, format string, args ...any) {
+	if len(v.issues) < 100 {
+		v.issues = append(v.issues, fault.Issue{Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (v *snapshotCheck) err() error {
+	if len(v.issues) == 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "invalid_snapshot", "The schema snapshot is not valid. Make one with chumbo import.").WithIssues(v.issues...)
+}
+
+// name checks a name and that it is the only one.
+func (v *snapshotCheck) name(path, name string, seen map[string]bool) {
+	if name == "" || len(name) > 2*maxName || !utf8.ValidString(name) {
+		v.addf(path, "must be a name of 1 to %d bytes", 2*maxName)
+		return
+	}
+	if seen[name] {
+		v.addf(path, "%s is there twice", quoteName(name))
+	}
+	seen[name] = true
+}
+
+func (v *snapshotCheck) relation(path string, r *RelationSchema, exposed, names map[string]bool) {
+	if !exposed[r.Schema] {
+		v.addf(path+".schema", "%s is not among schemas", quoteName(r.Schema))
+	}
+	v.name(path+".name", r.Schema+"."+r.Name, names)
+	if !slices.Contains([]string{KindTable, KindView, KindMaterializedView, KindForeignTable}, r.Kind) {
+		v.addf(path+".kind", "unknown kind %s", quoteName(r.Kind))
+	}
+	columns := map[string]bool{}
+	for i, c := range r.Columns {
+		v.name(fmt.Sprintf("%s.columns[%d].name", path, i), c.Name, columns)
+		v.typeRef(fmt.Sprintf("%s.columns[%d].type", path, i), c.Type)
+	}
+	for i, name := range r.PrimaryKey {
+		if !columns[name] {
+			v.addf(fmt.Sprintf("%s.primary_key[%d]", path, i), "%s is not among the columns", quoteName(name))
+		}
+	}
+}
+
+func (v *snapshotCheck) function(path string, f *FunctionSchema, exposed map[string]bool) {
+	if !exposed[f.Schema] {
+		v.addf(path+".schema", "%s is not among schemas", quoteName(f.Schema))
+	}
+	if f.Name == "" || len(f.Name) > maxName {
+		v.addf(path+".name", "must be a name of 1 to %d bytes", maxName)
+	}
+	if !slices.Contains([]string{VolatilityImmutable, VolatilityStable, VolatilityVolatile}, f.Volatility) {
+		v.addf(path+".volatility", "unknown volatility %s", quoteName(f.Volatility))
+	}
+	v.typeRef(path+".returns.type", f.Returns.Type)
+	for i, a := range f.Arguments {
+		v.typeRef(fmt.Sprintf("%s.arguments[%d].type", path, i), a.Type)
+	}
+	for i, a := range f.Returns.Columns {
+		v.typeRef(fmt.Sprintf("%s.returns.columns[%d].type", path, i), a.Type)
+	}
+}
+
+// typeRef checks that a type has a name, and that its base is fully resolved.
+func (v *snapshotCheck) typeRef(path string, t TypeRef) {
+	for depth := 0; ; depth++ {
+		if t.Name == "" || t.Schema == "" || len(t.Name) > maxName || len(t.Schema) > maxName {
+			v.addf(path, "must name a type and its schema")
+			return
+		}
+		if t.Base == nil {
+			return
+		}
+		if depth > 2 {
+			v.addf(path, "base must be the type below all domains")
+			return
+		}
+		t = *t.Base
+	}
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func sortedNames(s []string) []string { return notNil(slices.Compact(slices.Sorted(slices.Values(s)))) }
+
+func compareNames(as, an, bs, bn string) int { return cmp.Or(cmp.Compare(as, bs), cmp.Compare(an, bn)) }
+
+func cut(s string) string {
+	if utf8.RuneCountInString(s) <= MaxComment {
+		return s
+	}
+	return string([]rune(s)[:MaxComment])
+}
+
+func argumentKey(f FunctionSchema) string {
+	key := ""
+	for _, a := range f.Arguments {
+		key += fmt.Sprintf("%s %s.%s %t,", a.Name, a.Type.Schema, a.Type.Name, a.Type.Array)
+	}
+	return key
+}
