@@ -37,9 +37,9 @@ func (p *printer) step(s step) {
 	if p.json {
 		return
 	}
-	fmt.Fprintf(p.out, "%-5s %s\n", marks[s.Status], plain(s.Message))
+	p.print("%-5s %s\n", marks[s.Status], s.Message)
 	if s.Fix != "" {
-		fmt.Fprintf(p.out, "      -> %s\n", plain(s.Fix))
+		p.print("      -> %s\n", s.Fix)
 	}
 }
 
@@ -51,8 +51,13 @@ func (p *printer) done(id, format string, args ...any) {
 // line shows text that belongs to no step. JSON readers find it in data.
 func (p *printer) line(format string, args ...any) {
 	if !p.json {
-		fmt.Fprintln(p.out, plain(fmt.Sprintf(format, args...)))
+		p.print("%s\n", fmt.Sprintf(format, args...))
 	}
+}
+
+// print writes to a terminal or pipe; when that is gone, nobody is left to tell.
+func (p *printer) print(format string, args ...any) {
+	_, _ = io.WriteString(p.out, plain(fmt.Sprintf(format, args...)))
 }
 
 // finish ends the output: the JSON object, or the error on the error stream.
@@ -64,7 +69,7 @@ func (p *printer) finish(err error) {
 	if err == nil || errors.Is(err, errShown) {
 		return
 	}
-	fmt.Fprintf(p.err, "chumbo: %s\n", plain(err.Error()))
+	_, _ = fmt.Fprintf(p.err, "chumbo: %s\n", plain(err.Error()))
 }
 
 func (p *printer) finishJSON(err error) {

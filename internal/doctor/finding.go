@@ -36,10 +36,10 @@ type Finding struct {
 func Worst(findings []Finding) Status {
 	worst := Pass
 	for _, f := range findings {
-		switch {
-		case f.Status == Fail:
+		if f.Status == Fail {
 			return Fail
-		case f.Status == Warn:
+		}
+		if f.Status == Warn {
 			worst = Warn
 		}
 	}

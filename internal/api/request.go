@@ -1,0 +1,131 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+const (
+	maxBody   = 1 << 20 // of every request
+	maxSchema = 8 << 20 // of a schema snapshot: a large database has thousands of columns
+)
+
+// readBody reads the whole body up to limit bytes and refuses one with a
+// secret key in it, wherever that stands.
+func readBody(c echo.Context, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, limit))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, fault.New(fault.TooLarge, "body_too_large", "The body is over %d KiB. Send less.", limit>>10)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "body_unreadable", "The body could not be read. Send it again.")
+	}
+	if err := tenants.RefuseSecret("body", string(b)); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// readJSON reads a JSON body into into. Unknown members, a second value and
+// another media type are refused.
+func readJSON(c echo.Context, limit int64, into any) error {
+	if kind := mediaType(c); kind != "application/json" {
+		return fault.New(fault.Invalid, "content_type", "Send JSON with Content-Type: application/json.")
+	}
+	b, err := readBody(c, limit)
+	if err != nil {
+		return err
+	}
+	return decodeJSON(b, into)
+}
+
+// decodeJSON reads exactly one JSON value with no unknown members.
+func decodeJSON(b []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return badJSON(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fault.New(fault.Invalid, "json", "The body holds more than one JSON value. Send exactly one.")
+	}
+	return nil
+}
+
+// badJSON names what is wrong without repeating values: a decoder's text may
+// quote input.
+func badJSON(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		return fault.New(fault.Invalid, "json", "A member of the body has the wrong type.").
+			WithIssues(fault.Issue{Path: wrongType.Field, Message: "want " + jsonKind(wrongType) + ", got " + wrongType.Value})
+	}
+	if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
+		return fault.New(fault.Invalid, "unknown_field", "The body has a member that is not known: %s. Remove it, or check its spelling.", name)
+	}
+	return fault.New(fault.Invalid, "json", "The body is not valid JSON. Check brackets, commas and quotes.")
+}
+
+func jsonKind(e *json.UnmarshalTypeError) string {
+	switch k := e.Type.Kind().String(); k {
+	case "string":
+		return "a string"
+	case "bool":
+		return "true or false"
+	case "slice", "array":
+		return "an array"
+	case "struct", "map":
+		return "an object"
+	case "int", "int64", "float64":
+		return "a number"
+	}
+	return "another type"
+}
+
+func mediaType(c echo.Context) string {
+	kind, _, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// refuseSecretAddress refuses a secret key in the path or the query.
+func refuseSecretAddress(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		address := c.Request().URL.Path + "?" + c.Request().URL.RawQuery
+		if plain, err := url.QueryUnescape(address); err == nil {
+			address = plain
+		}
+		if err := tenants.RefuseSecret("address", address); err != nil {
+			return err
+		}
+		return next(c)
+	}
+}
+
+// writeJSON answers with JSON.
+func writeJSON(c echo.Context, status int, body any) error {
+	c.Response().Header().Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	c.Response().Header().Set(echo.HeaderXContentTypeOptions, "nosniff")
+	c.Response().WriteHeader(status)
+	return writeBody(c.Response(), body)
+}
+
+func writeBody(w io.Writer, body any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(body)
+}
