@@ -141,6 +141,7 @@ func (a *authServer) personOfIdentity(ctx context.Context, provider string, who 
 	maps.Copy(data, map[string]any{"email": who.email, "email_verified": who.emailVerified, "phone_verified": false,
 		"provider_id": who.subject, "sub": who.subject})
 	p, err := a.people.byEmail(ctx, who.email)
+	write := a.people.update
 	switch {
 	case errors.Is(err, errNoPerson) && a.cfg.signupOff:
 		return nil, signupDisabled()
@@ -148,6 +149,7 @@ func (a *authServer) personOfIdentity(ctx context.Context, provider string, who 
 		p = &person{ID: uuid.NewString(), Aud: "authenticated", Role: "authenticated", Email: strings.ToLower(who.email),
 			CreatedAt: now, AppMetadata: map[string]any{"provider": provider, "providers": []any{}}, UserMetadata: map[string]any{}}
 		p.EmailConfirmedAt = &now
+		write = a.people.insert
 	case err != nil:
 		return nil, err
 	case !who.emailVerified:
@@ -161,7 +163,7 @@ func (a *authServer) personOfIdentity(ctx context.Context, provider string, who 
 	}
 	maps.Copy(p.UserMetadata, data)
 	p.UpdatedAt = now
-	if err := a.people.save(ctx, p); err != nil {
+	if err := write(ctx, p); err != nil {
 		return nil, err
 	}
 	return a.people.byID(ctx, p.ID)

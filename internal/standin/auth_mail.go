@@ -182,7 +182,7 @@ func (a *authServer) personByMail(ctx context.Context, in *mailRequest) (*person
 	if err != nil {
 		return nil, err
 	}
-	return p, a.people.save(ctx, p)
+	return p, a.people.insert(ctx, p)
 }
 
 // recover mails a password link, and says nothing about unknown addresses.
@@ -222,7 +222,7 @@ func (a *authServer) mailSignIn(w http.ResponseWriter, r *http.Request, p *perso
 func (a *authServer) noteRecovery(ctx context.Context, p *person) error {
 	now := a.cfg.now().UTC()
 	p.RecoverySentAt, p.UpdatedAt = &now, now
-	return a.people.save(ctx, p)
+	return a.people.update(ctx, p)
 }
 
 // generateLink makes a link without mailing it, for the service key.
@@ -329,7 +329,7 @@ func (a *authServer) confirmByMail(ctx context.Context, t *mailToken) (*person, 
 		return p, nil
 	}
 	p.confirm(a.cfg.now().UTC())
-	return p, a.people.save(ctx, p)
+	return p, a.people.update(ctx, p)
 }
 
 // verifyCode takes the six digits of a mail, or the hash of its link.

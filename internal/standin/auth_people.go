@@ -117,21 +117,29 @@ func (a *authServer) addUser(ctx context.Context, u User) error {
 	if err != nil {
 		return err
 	}
-	return a.people.save(ctx, p)
+	return a.people.insert(ctx, p)
 }
 
-// save writes the person and their identities, new or changed.
-func (s people) save(ctx context.Context, p *person) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `
+// insert makes the person; update changes one that is there.
+func (s people) insert(ctx context.Context, p *person) error {
+	return s.write(ctx, p, `
 insert into auth.users (id, aud, role, email, phone, encrypted_password, email_confirmed_at, confirmation_sent_at,
   recovery_sent_at, last_sign_in_at, raw_app_meta_data, raw_user_meta_data, created_at, updated_at)
-values (@id, @aud, @role, @email, nullif(@phone, ''), nullif(@password, ''), @confirmed, @confirmation, @recovery, @signed_in, @app, @meta, @created, @updated)
-on conflict (id) do update set email = excluded.email, encrypted_password = excluded.encrypted_password,
-  email_confirmed_at = excluded.email_confirmed_at, confirmation_sent_at = excluded.confirmation_sent_at,
-  recovery_sent_at = excluded.recovery_sent_at, last_sign_in_at = excluded.last_sign_in_at,
-  raw_app_meta_data = excluded.raw_app_meta_data, raw_user_meta_data = excluded.raw_user_meta_data,
-  updated_at = excluded.updated_at`, pgx.NamedArgs{
+values (@id, @aud, @role, @email, nullif(@phone, ''), nullif(@password, ''), @confirmed, @confirmation,
+  @recovery, @signed_in, @app, @meta, @created, @updated)`)
+}
+
+func (s people) update(ctx context.Context, p *person) error {
+	return s.write(ctx, p, `
+update auth.users set email = @email, encrypted_password = nullif(@password, ''), email_confirmed_at = @confirmed,
+  confirmation_sent_at = @confirmation, recovery_sent_at = @recovery, raw_app_meta_data = @app,
+  raw_user_meta_data = @meta, updated_at = @updated
+where id = @id`)
+}
+
+func (s people) write(ctx context.Context, p *person, sql string) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, sql, pgx.NamedArgs{
 			"id": p.ID, "aud": p.Aud, "role": p.Role, "email": p.Email, "phone": p.Phone, "password": p.passwordHash,
 			"confirmed": p.EmailConfirmedAt, "confirmation": p.ConfirmationSentAt, "recovery": p.RecoverySentAt,
 			"signed_in": p.LastSignInAt, "app": p.AppMetadata, "meta": p.UserMetadata,
@@ -139,6 +147,9 @@ on conflict (id) do update set email = excluded.email, encrypted_password = excl
 		})
 		if err != nil {
 			return err
+		}
+		if done.RowsAffected() == 0 {
+			return errNoPerson // deleted meanwhile
 		}
 		for _, i := range p.Identities {
 			if err := saveIdentity(ctx, tx, i); err != nil {
@@ -148,7 +159,17 @@ on conflict (id) do update set email = excluded.email, encrypted_password = excl
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("save user: %w", err)
+		return fmt.Errorf("write user: %w", err)
+	}
+	return nil
+}
+
+// noteSignIn touches nothing else, so that sign-ins at once lose no change.
+func (s people) noteSignIn(ctx context.Context, p *person, now time.Time) error {
+	p.LastSignInAt, p.UpdatedAt = &now, now
+	_, err := s.pool.Exec(ctx, `update auth.users set last_sign_in_at = $2, updated_at = $2 where id = $1::uuid`, p.ID, now)
+	if err != nil {
+		return fmt.Errorf("note sign-in: %w", err)
 	}
 	return nil
 }

@@ -31,8 +31,7 @@ type issued struct {
 // startSession makes a session for the person and notes the sign-in.
 func (a *authServer) startSession(ctx context.Context, p *person, method, clientID, scope string) (*issued, error) {
 	now := a.cfg.now().UTC()
-	p.LastSignInAt, p.UpdatedAt = &now, now
-	if err := a.people.save(ctx, p); err != nil {
+	if err := a.people.noteSignIn(ctx, p, now); err != nil {
 		return nil, err
 	}
 	s := &session{id: uuid.NewString(), userID: p.ID, clientID: clientID, scope: scope, method: method, createdAt: now}

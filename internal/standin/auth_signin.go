@@ -148,6 +148,9 @@ func (a *authServer) signup(w http.ResponseWriter, r *http.Request) error {
 	if a.cfg.confirmationOn {
 		return a.signupByMail(w, r, p)
 	}
+	if err := a.people.insert(r.Context(), p); err != nil {
+		return err
+	}
 	i, err := a.startSession(r.Context(), p, methodPassword, "", "")
 	if err != nil {
 		return err
@@ -189,7 +192,7 @@ func (a *authServer) signupByMail(w http.ResponseWriter, r *http.Request, p *per
 	}
 	now := a.cfg.now().UTC()
 	p.ConfirmationSentAt = &now
-	if err := a.people.save(r.Context(), p); err != nil {
+	if err := a.people.insert(r.Context(), p); err != nil {
 		return err
 	}
 	a.sendLink(p, "signup", "Confirm your address", a.redirectTo(r), nil)

@@ -127,7 +127,7 @@ func (a *authServer) putUser(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	p.UpdatedAt = a.cfg.now().UTC()
-	if err := a.people.save(r.Context(), p); err != nil {
+	if err := a.people.update(r.Context(), p); err != nil {
 		return err
 	}
 	writeAuthJSON(w, http.StatusOK, p)
