@@ -121,7 +121,7 @@ func (w write) insertSQL(body rowsBody) string {
 		col := rel.column(name)
 		names = append(names, quoted(name))
 		record = append(record, quoted(name)+" "+col.kind)
-		if col.fallback != "" {
+		if col.fallback != "" && w.q.prefer.missing == "default" {
 			defaults = append(defaults, w.b.arg(name)+"::text, "+col.fallback)
 		}
 	}
@@ -131,7 +131,7 @@ func (w write) insertSQL(body rowsBody) string {
 	}
 	elements := w.b.arg(string(body.raw)) + "::json"
 	from := "json_to_recordset(" + elements + ") AS b(" + strings.Join(record, ", ") + ")"
-	if w.q.prefer.missing == "default" && len(defaults) > 0 {
+	if len(defaults) > 0 {
 		from = "(SELECT jsonb_build_object(" + strings.Join(defaults, ", ") + ") || e AS e FROM jsonb_array_elements((" + elements + ")::jsonb) e) d, " +
 			"jsonb_to_record(d.e) AS b(" + strings.Join(record, ", ") + ")"
 	}

@@ -37,8 +37,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !g.selfHosted && within(path, "/.well-known/oauth-authorization-server/auth/v1"):
 		// The hosted gateway rewrites this one inserted form, no other.
 		g.serveAuth(w, r, "/.well-known/oauth-authorization-server")
-	case g.selfHosted && path == "/.well-known/oauth-authorization-server":
-		g.serveAuth(w, r, path)
+	case g.selfHosted && within(path, "/.well-known/oauth-authorization-server"):
+		g.auth.ServeHTTP(w, r) // an open route that keeps the path as it is
 	case strings.HasPrefix(path, "/.well-known/"):
 		http.NotFound(w, r)
 	case path == "/rest/v1/":
