@@ -29,7 +29,7 @@ func (s *session) status(ctx context.Context) error {
 	if err := c.do(ctx, http.MethodGet, "/me", nil, &who); err != nil {
 		return err
 	}
-	s.printer.done("server", "%s, organization %s (%s), as %s", c.server(), who.Organization.Name, who.Organization.Slug, who.Role)
+	s.printer.done("server", "server %s, organization %s (%s), as %s", c.server(), who.Organization.Name, who.Organization.Slug, who.Role)
 
 	base := "/projects/" + url.PathEscape(link.Project)
 	var answer projectAnswer
@@ -37,7 +37,7 @@ func (s *session) status(ctx context.Context) error {
 		return err
 	}
 	p := answer.Project
-	s.printer.done("project", "%s, %s, issuer %s", p.Slug, p.APIOrigin, p.Issuer)
+	s.printer.done("project", "project %s at %s, issuer %s", p.Slug, p.APIOrigin, p.Issuer)
 	schema := s.showSchema(ctx, c, base)
 
 	var list surfacesAnswer
@@ -61,10 +61,10 @@ func (s *session) status(ctx context.Context) error {
 func (s *session) showSchema(ctx context.Context, c *client, base string) *snapshotAnswer {
 	var schema snapshotAnswer
 	if err := c.do(ctx, http.MethodGet, base+"/schema?summary=true", nil, &schema); err != nil {
-		s.printer.step(step{ID: "schema", Status: "warn", Message: "no schema snapshot", Fix: "chumbo import"})
+		s.printer.step(step{ID: "schema", Status: "warn", Message: "no schema snapshot yet", Fix: "chumbo import"})
 		return nil
 	}
-	s.printer.done("schema", "%s and %s", counted(schema.Relations, "relation"), counted(schema.Functions, "function"))
+	s.printer.done("schema", "schema of %s and %s", counted(schema.Relations, "relation"), counted(schema.Functions, "function"))
 	return &schema
 }
 
@@ -78,7 +78,7 @@ func (s *session) showSurfaces(ctx context.Context, c *client, repo *repository,
 	}
 	changed := []string{}
 	for _, have := range list.Surfaces {
-		text := fmt.Sprintf("%s: %s", have.Slug, strings.ReplaceAll(have.State, "_", "-"))
+		text := fmt.Sprintf("surface %s: %s", have.Slug, strings.ReplaceAll(have.State, "_", "-"))
 		if have.LiveRevision > 0 {
 			text += fmt.Sprintf(", revision %d, %s", have.LiveRevision, strings.Join(have.URLs, " "))
 		} else {
