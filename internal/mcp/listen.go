@@ -25,6 +25,7 @@ const (
 // listeners keeps the open streams within bounds and ends them at shutdown.
 type listeners struct {
 	directory Directory
+	check     time.Duration // between comparisons of the live revision
 
 	mu       sync.Mutex
 	total    int
@@ -35,7 +36,7 @@ type listeners struct {
 }
 
 func newListeners(d Directory) *listeners {
-	return &listeners{directory: d, surfaces: map[string]int{}, callers: map[oauth.CallerKey]int{}, done: make(chan struct{})}
+	return &listeners{directory: d, check: listenCheck, surfaces: map[string]int{}, callers: map[oauth.CallerKey]int{}, done: make(chan struct{})}
 }
 
 // enter takes a place for the caller; leave gives it back.
@@ -126,7 +127,7 @@ func (l *listeners) follow(ctx context.Context, s *stream, ep *tenants.Endpoint,
 	s.notice("notifications/subscriptions/acknowledged", map[string]any{"notifications": acknowledged{tools}})
 	end := time.NewTimer(life)
 	defer end.Stop()
-	check := time.NewTicker(listenCheck)
+	check := time.NewTicker(l.check)
 	defer check.Stop()
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()

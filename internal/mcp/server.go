@@ -236,7 +236,7 @@ func dropDialect(schema any) any {
 const (
 	baseBytes      = 8 << 10
 	perTool        = 4 << 10
-	perSchemaBytes = 24
+	perSchemaBytes = 18
 )
 
 func toolBytes(spec *surfaces.Tool) int {

@@ -1,0 +1,282 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+// followed is a stream in a bubble of fake time.
+type followed struct {
+	directory *memoryDirectory
+	endpoint  *tenants.Endpoint
+	listeners *listeners
+	w         *lockedRecorder
+	leave     context.CancelFunc
+	done      chan struct{}
+}
+
+// lockedRecorder is a ResponseWriter that can be read while it is written.
+type lockedRecorder struct {
+	lockedBuffer
+	header http.Header
+}
+
+func (r *lockedRecorder) Header() http.Header { return r.header }
+func (r *lockedRecorder) WriteHeader(int)     {}
+func (r *lockedRecorder) Flush()              {}
+
+func follow(t *testing.T, tools bool, life time.Duration) *followed {
+	t.Helper()
+	f := &followed{directory: newMemoryDirectory(), w: &lockedRecorder{header: http.Header{}}, done: make(chan struct{})}
+	f.endpoint = &tenants.Endpoint{
+		Surface: id.New[id.SurfaceKind](), Revision: 1, Digest: "a", State: tenants.StateLive,
+		Resource: tenants.Resource{Base: "https://" + testHost, Path: "/acme/mcp"},
+	}
+	f.directory.put(f.endpoint, nil)
+	f.listeners = newListeners(f.directory)
+	ctx, leave := context.WithCancel(t.Context())
+	f.leave = leave
+	s := &stream{w: f.w, control: http.NewResponseController(f.w), id: []byte(`"s"`)}
+	go func() {
+		defer close(f.done)
+		f.listeners.follow(ctx, s, f.endpoint, testHost, tools, life)
+	}()
+	synctest.Wait()
+	return f
+}
+
+func (f *followed) publish(edit func(*tenants.Endpoint)) {
+	next := *f.endpoint
+	edit(&next)
+	f.directory.put(&next, nil)
+	f.endpoint = &next
+}
+
+func (f *followed) over() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestListenAcknowledgesAndStaysOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t, true, time.Hour)
+		first, _, _ := strings.Cut(f.w.String(), "\n\n")
+		if first != `event: message`+"\n"+`data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"toolsListChanged":true}}}` {
+			t.Fatalf("first event %q", first)
+		}
+		time.Sleep(2*time.Minute + time.Second)
+		synctest.Wait()
+		if got := strings.Count(f.w.String(), ": keep-alive\n\n"); got != 8 || f.over() {
+			t.Fatalf("%d comments in two minutes, over: %v", got, f.over())
+		}
+		f.leave()
+		<-f.done
+		if strings.Contains(f.w.String(), "resultType") {
+			t.Fatal("a client that left was answered")
+		}
+	})
+}
+
+func TestListenTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t, true, time.Hour)
+		defer f.leave()
+		count := func() int {
+			time.Sleep(listenCheck + time.Second)
+			synctest.Wait()
+			return strings.Count(f.w.String(), "notifications/tools/list_changed")
+		}
+		if count() != 0 {
+			t.Fatal("told of nothing")
+		}
+		f.publish(func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 2, "b" })
+		if count() != 1 || count() != 1 {
+			t.Fatalf("publish: %s", f.w)
+		}
+		f.publish(func(ep *tenants.Endpoint) { ep.State = tenants.StateReadOnly })
+		if count() != 2 {
+			t.Fatalf("switch: %s", f.w)
+		}
+		f.directory.fail(fault.New(fault.Unavailable, "", "away"))
+		if count() != 2 || f.over() {
+			t.Fatal("a directory that is away ends streams")
+		}
+		f.directory.fail(fault.New(fault.NotFound, "", "gone"))
+		if count(); !f.over() || !strings.Contains(f.w.String(), `"resultType":"complete"`) {
+			t.Fatalf("surface gone: %s", f.w)
+		}
+	})
+}
+
+func TestListenTellsOnlyWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t, false, time.Hour)
+		defer f.leave()
+		f.publish(func(ep *tenants.Endpoint) { ep.Revision = 2 })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if strings.Contains(f.w.String(), "list_changed") {
+			t.Fatal("told unasked")
+		}
+	})
+}
+
+func TestListenEndsWithTheToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t, true, 20*time.Second)
+		time.Sleep(19 * time.Second)
+		synctest.Wait()
+		if f.over() {
+			t.Fatal("over too early")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !f.over() || !strings.Contains(f.w.String(), `"id":"s"`) {
+			t.Fatalf("stream %s", f.w)
+		}
+	})
+}
+
+func TestListenEndsAtShutdown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t, true, time.Hour)
+		f.listeners.close()
+		f.listeners.close()
+		<-f.done
+		if !strings.Contains(f.w.String(), `"resultType":"complete"`) {
+			t.Fatalf("stream %s", f.w)
+		}
+		if f.listeners.enter(oauth.CallerKey{}) == nil {
+			t.Fatal("a new stream after shutdown")
+		}
+	})
+}
+
+func TestListenIsBoundedByCaller(t *testing.T) {
+	t.Parallel()
+	l := newListeners(newMemoryDirectory())
+	surface := id.New[id.SurfaceKind]()
+	alice := oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "alice"}
+	bob := oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "bob"}
+	for range maxCallerListeners {
+		if err := l.enter(alice); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !fault.Is(l.enter(alice), fault.RateLimited) {
+		t.Fatal("Alice has one too many")
+	}
+	if err := l.enter(bob); err != nil {
+		t.Fatalf("Alice fills Bob's: %v", err)
+	}
+	l.leave(alice)
+	if err := l.enter(alice); err != nil {
+		t.Fatalf("a place that was left is not free: %v", err)
+	}
+	for range maxCallerListeners {
+		l.leave(alice)
+	}
+	l.leave(bob)
+	if l.total != 0 || len(l.callers) != 0 || len(l.surfaces) != 0 {
+		t.Fatalf("left behind: %+v", l)
+	}
+}
+
+func TestListenOverHTTP(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.caller(b.surface("acme", nil), "alice", "alice")
+	q := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["x://y"]}`)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.server.URL+"/acme/mcp", strings.NewReader(q.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range q.header {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if res, err := b.server.Client().Do(req); err != nil || res.StatusCode != http.StatusUnauthorized {
+		t.Fatalf("without a token: %v, %v", res, err)
+	}
+	req.Body, _ = req.GetBody()
+	req.Header.Set("Authorization", "Bearer alice")
+	res, err := b.server.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" || res.Header.Get("Cache-Control") != "no-cache, no-transform" {
+		t.Fatalf("headers %v", res.Header)
+	}
+	b.handler.Close()
+	body := bodyOf(t, res) // ends because the server did
+	if !strings.Contains(body, `"notifications":{"toolsListChanged":true}`) || !strings.Contains(body, `"id":7,`) {
+		t.Fatalf("stream %s", body)
+	}
+}
+
+func TestOfficialClientHearsOfAPublish(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.handler.listeners.check = 20 * time.Millisecond
+	ep := b.surface("acme", nil)
+	b.caller(ep, "alice", "alice")
+	heard := make(chan struct{}, 10)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { heard <- struct{}{} },
+	})
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: b.server.URL + "/acme/mcp", HTTPClient: &http.Client{Transport: bearer("alice")},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	publish := time.NewTicker(20 * time.Millisecond) // again and again: the stream may open late
+	defer publish.Stop()
+	timeout := time.After(10 * time.Second)
+	for {
+		select {
+		case <-heard:
+			return
+		case <-timeout:
+			t.Fatal("nothing heard")
+		case <-publish.C:
+			next := *ep
+			next.Revision++
+			b.directory.put(&next, nil)
+			ep = &next
+		}
+	}
+}
+
+func TestListenOverARecorderNeedsNoDeadlines(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	s := &stream{w: w, control: http.NewResponseController(w), id: []byte("1")}
+	s.comment()
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+}
