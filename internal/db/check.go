@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +17,9 @@ var ErrTransactionPooler = errors.New("transaction pooler")
 
 // poolerPort is where Supabase and Supavisor serve transaction pooling.
 const poolerPort = 6543
+
+// checkTimeout bounds what CheckPooler waits for.
+const checkTimeout = 10 * time.Second
 
 func refusePoolerPort(port uint16) error {
 	if port != poolerPort {
@@ -34,6 +38,8 @@ func CheckPooler(ctx context.Context, dsn string) error {
 	if err := refusePoolerPort(config.Port); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	first, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("reach database: %w", err)
@@ -64,14 +70,21 @@ func compareBackends(ctx context.Context, first, second *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+	if before == other { // known already, and a pool of one would not answer the next question
+		return errShared()
+	}
 	after, err := backendPID(ctx, first)
 	if err != nil {
 		return err
 	}
-	if before == other || before != after {
-		return fmt.Errorf("%w: sessions share server processes; take the direct or session URL of the database", ErrTransactionPooler)
+	if before != after {
+		return errShared()
 	}
 	return nil
+}
+
+func errShared() error {
+	return fmt.Errorf("%w: sessions share server processes; take the direct or session URL of the database (port 5432)", ErrTransactionPooler)
 }
 
 func backendPID(ctx context.Context, q interface {

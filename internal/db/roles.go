@@ -79,7 +79,7 @@ func ensureRole(ctx context.Context, conn *pgx.Conn, r role) error {
 	// The verifier is base64 and punctuation without quotes; the password
 	// itself never reaches the server or its log.
 	if _, err := conn.Exec(ctx, "alter role "+r.name+" password '"+verifier+"'"); err != nil {
-		return errors.New("set password")
+		return fmt.Errorf("set password: %w", err)
 	}
 	return nil
 }

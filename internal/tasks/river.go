@@ -124,9 +124,11 @@ func NewInserter(logger *slog.Logger) (*Inserter, error) {
 }
 
 // Insert enqueues a job as part of tx, a transaction of Store.AsOrganization
-// or AsSystem.
+// or AsSystem. It is for jobs without unique options: River's insert for those
+// rewrites the row that is there, and our roles may only add rows. A second
+// job of the same unique key fails, and the transaction with it.
 func (i *Inserter) Insert(ctx context.Context, tx pgx.Tx, args river.JobArgs) error {
-	if _, err := i.client.InsertTx(ctx, tx, args, nil); err != nil {
+	if _, err := i.client.InsertManyFastTx(ctx, tx, []river.InsertManyParams{{Args: args}}); err != nil {
 		return fmt.Errorf("insert job %s: %w", args.Kind(), err)
 	}
 	return nil

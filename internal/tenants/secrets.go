@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	secretKey   = regexp.MustCompile(`(?i)\bsb_secret_`)
+	secretKey   = regexp.MustCompile(`(?i)sb_secret_`)
 	accessToken = regexp.MustCompile(`\bsbp_[A-Za-z0-9_]{20,}`)
 	jwtShape    = regexp.MustCompile(`eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
 )

@@ -1,0 +1,225 @@
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
+	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/tasks"
+)
+
+// finished asks for the states of all jobs until every one has ended.
+func finished(t *testing.T, d *dbtest.Database, want int) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), d.AdminDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	deadline, tick := time.Now().Add(20*time.Second), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for {
+		rows, err := conn.Query(t.Context(), "select kind || ' ' || state || coalesce(' ' || errors[1]::text, '') from river.river_job order by id")
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var open int
+		if err := conn.QueryRow(t.Context(), "select count(*) from river.river_job where finalized_at is null").Scan(&open); err != nil {
+			t.Fatal(err)
+		}
+		if len(jobs) >= want && open == 0 {
+			return jobs
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("jobs after 20 s: %q, want %d ended", jobs, want)
+		}
+		<-tick.C
+	}
+}
+
+func work(t *testing.T, d *dbtest.Database, logger *slog.Logger) (stop func()) {
+	t.Helper()
+	w, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{Store: d.Store, RiverDSN: seal.NewSecret(d.RiverDSN), Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("worker ended: %v", err)
+		}
+	}
+}
+
+// complaints keeps what River logs at error level.
+type complaints struct {
+	slog.Handler
+	seen chan string
+}
+
+func (c complaints) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelError
+}
+
+func (c complaints) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	select {
+	case c.seen <- text:
+	default:
+	}
+	return nil
+}
+func (c complaints) WithAttrs([]slog.Attr) slog.Handler { return c }
+func (c complaints) WithGroup(string) slog.Handler      { return c }
+
+func TestWorkerRunsRetentionOnceADayUnderItsOwnRole(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	d.Exec(t, `insert into invocations select $1, gen_random_uuid(), now() - interval '1 year', $1, 1, 'm', 'c', 'direct', '', '', 'ok', '', 1, 1, 1, '', ''
+		from generate_series(1, 3)`, uuid.New())
+	seen := make(chan string, 10)
+	logger := slog.New(complaints{seen: seen})
+	for range 2 { // a second start the same day adds no second job
+		stop := work(t, d, logger)
+		if jobs := finished(t, d, 1); len(jobs) != 1 || jobs[0] != "invocation_retention completed" {
+			t.Errorf("jobs: %q", jobs)
+		}
+		stop()
+	}
+	close(seen)
+	for text := range seen {
+		t.Errorf("River complained: %s", text)
+	}
+	err := d.Store.AsSystem(t.Context(), func(_ *db.Queries, tx pgx.Tx) error {
+		var n int
+		err := tx.QueryRow(t.Context(), "select count(*) from invocations").Scan(&n)
+		if n != 0 {
+			t.Errorf("%d old invocations are left", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestField86_WorkerFetchesWhileEveryOtherConnectionIsTaken(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	stop := work(t, d, slog.New(slog.DiscardHandler))
+	defer stop()
+	finished(t, d, 1)
+	// Everything the server's pool has, held.
+	for range d.Store.Pool().Config().MaxConns - 1 {
+		conn, err := d.Store.Pool().Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+	}
+	inserter, err := tasks.NewInserter(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Store.AsSystem(t.Context(), func(_ *db.Queries, tx pgx.Tx) error {
+		return inserter.Insert(t.Context(), tx, retainAgain{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobs := finished(t, d, 2); jobs[1] != "invocation_retention completed" {
+		t.Errorf("jobs: %q", jobs)
+	}
+}
+
+// retainAgain is the retention job without its once-a-day rule.
+type retainAgain struct{}
+
+func (retainAgain) Kind() string { return events.RetentionArgs{}.Kind() }
+
+type plainJob struct {
+	N int `json:"n"`
+}
+
+func (plainJob) Kind() string { return "plain" }
+
+func TestField88_ServerOnlyInsertsAndOnlyWithItsTransaction(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	inserter, err := tasks.NewInserter(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func() (n int) {
+		err := d.Store.AsSystem(t.Context(), func(_ *db.Queries, tx pgx.Tx) error {
+			return tx.QueryRow(t.Context(), "select count(*) from river.river_job").Scan(&n)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	undo := errors.New("undo")
+	as := map[string]func(func(*db.Queries, pgx.Tx) error) error{
+		"system": func(fn func(*db.Queries, pgx.Tx) error) error { return d.Store.AsSystem(t.Context(), fn) },
+		"organization": func(fn func(*db.Queries, pgx.Tx) error) error {
+			return d.Store.AsOrganization(t.Context(), id.New[id.OrganizationKind](), fn)
+		},
+	}
+	for who, in := range as {
+		before := count()
+		err := in(func(_ *db.Queries, tx pgx.Tx) error {
+			if err := inserter.Insert(t.Context(), tx, plainJob{1}); err != nil {
+				return err
+			}
+			return undo
+		})
+		if !errors.Is(err, undo) || count() != before {
+			t.Errorf("%s, rolled back: %v, %d jobs", who, err, count()-before)
+		}
+		err = in(func(_ *db.Queries, tx pgx.Tx) error { return inserter.Insert(t.Context(), tx, plainJob{2}) })
+		if err != nil || count() != before+1 {
+			t.Errorf("%s, committed: %v, %d jobs, want 1", who, err, count()-before)
+		}
+		for _, statement := range []string{"delete from river.river_job", "update river.river_job set state = 'cancelled'", "select from river.river_leader"} {
+			err := in(func(_ *db.Queries, tx pgx.Tx) error {
+				_, err := tx.Exec(t.Context(), statement)
+				return err
+			})
+			var pg *pgconn.PgError
+			if !errors.As(err, &pg) || pg.Code != "42501" {
+				t.Errorf("%s: %s: %v, want it refused", who, statement, err)
+			}
+		}
+	}
+}
+
+func TestField85_WorkerRefusesATransactionPooler(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	_, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{
+		Store: d.Store, RiverDSN: seal.NewSecret("postgres://u:p@127.0.0.1:6543/postgres"), Logger: slog.New(slog.DiscardHandler),
+	})
+	if !errors.Is(err, db.ErrTransactionPooler) {
+		t.Errorf("port 6543: %v", err)
+	}
+}
