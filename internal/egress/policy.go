@@ -17,7 +17,7 @@ type Policy struct {
 	AllowLoopback bool     // also 127.0.0.0/8 and ::1
 	AllowPrivate  bool     // also private and CGNAT ranges; never link-local
 	AllowAnyPort  bool     // also other ports
-	OwnHosts      []string // never reached: "host" (any port), "host:port", or ".domain" for all below it
+	OwnHosts      []string // never reached: "host" (any port), "host:port", or "*.domain" for all below it
 }
 
 // LogValue implements slog.LogValuer, so that a server can state its policy
@@ -117,14 +117,22 @@ func (p Policy) isOwn(host, port string) bool {
 }
 
 func matchesOwn(own, host, port string) bool {
-	if strings.HasPrefix(own, ".") {
-		return strings.HasSuffix(host, own)
+	if domain, below := strings.CutPrefix(own, "*"); below {
+		return strings.HasSuffix(host, domain)
 	}
 	ownHost, ownPort, err := net.SplitHostPort(own)
 	if err != nil {
 		return strings.Trim(own, "[]") == host
 	}
-	return ownHost == host && ownPort == port
+	if ownPort != port {
+		return false
+	}
+	return ownHost == host || ownHost == "localhost" && isLoopback(host)
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // Ranges that are never reached, whatever the policy: the metadata services

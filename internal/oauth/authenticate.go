@@ -90,13 +90,22 @@ func (a *Authenticator) Authenticate(ctx context.Context, ep *tenants.Endpoint, 
 		return nil, invalidToken(ep, reasonOtherKind)
 	}
 	caller, err := a.direct(ctx, ep, text)
+	if err != nil {
+		return nil, answerTo(ep, err)
+	}
+	return caller, nil
+}
+
+// answerTo turns a reason into the challenge of the surface.
+func answerTo(ep *tenants.Endpoint, err error) error {
+	var why reason
 	if errors.As(err, &why) {
-		return nil, invalidToken(ep, why)
+		return invalidToken(ep, why)
 	}
 	if errors.Is(err, errMissingScope) {
-		return nil, missingScope(ep)
+		return missingScope(ep)
 	}
-	return caller, err
+	return err
 }
 
 func publicCaller(ep *tenants.Endpoint) *Caller {

@@ -78,7 +78,7 @@ func TestModeTable(t *testing.T) {
 			}
 			bb := *b
 			bb.t = t
-			challenge := bb.challenged(caller, err, c.code)
+			challenge := bb.challengeIn(caller, err, c.code)
 			if !strings.HasPrefix(challenge.Header(), c.header) {
 				t.Errorf("header %s, want %s…", challenge.Header(), c.header)
 			}
@@ -110,7 +110,7 @@ func TestOtherTokenPlacesAreNeverLookedAt(t *testing.T) {
 		{"X-Api-Key": {token}}, {"Apikey": {token}}, {"Cookie": {"access_token=" + token}}, {"Proxy-Authorization": {"Bearer " + token}},
 	} {
 		caller, err := b.auth.Authenticate(t.Context(), b.ep, h)
-		b.challenged(caller, err, reasonNoToken)
+		_ = b.challengeIn(caller, err, reasonNoToken)
 	}
 }
 

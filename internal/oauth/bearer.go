@@ -38,11 +38,19 @@ func isToken68(s string) bool {
 		return false
 	}
 	for i := range len(body) {
-		if c := body[i]; !isAlnum(c) && !strings.ContainsRune("-._~+/", rune(c)) {
+		if c := body[i]; !isAlnum(c) && !isTokenMark(c) {
 			return false
 		}
 	}
 	return true
+}
+
+func isTokenMark(c byte) bool {
+	switch c {
+	case '-', '.', '_', '~', '+', '/':
+		return true
+	}
+	return false
 }
 
 func isAlnum(c byte) bool {

@@ -21,10 +21,10 @@ func TestField95_ChallengeBelongsToTheSurfaceOfTheRequest(t *testing.T) {
 	)
 	for ep, want := range map[*tenants.Endpoint]string{b.ep: acme, other: bob} {
 		caller, err := b.auth.Authenticate(t.Context(), ep, http.Header{})
-		if got := b.challenged(caller, err, reasonNoToken).Header(); got != want {
+		if got := b.challengeIn(caller, err, reasonNoToken).Header(); got != want {
 			t.Errorf("no token: %s", got)
 		}
-		got := b.refuses(ep, "nope.nope.nope", reasonMalformed).Header()
+		got := b.refusal(ep, "nope.nope.nope", reasonMalformed).Header()
 		if want := want + `, error="invalid_token", error_description="The access token cannot be read. Sign in again."`; got != want {
 			t.Errorf("bad token: %s", got)
 		}

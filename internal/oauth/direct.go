@@ -64,14 +64,13 @@ func (a *Authenticator) remembered(ctx context.Context, ep *tenants.Endpoint, ke
 		return nil, err
 	}
 	signer, err := a.keys.lookup(ctx, &ep.Project, v.kid)
-	if fault.Is(err, fault.Unavailable) {
-		return nil, err
+	if err == nil && signer.thumb == v.thumb {
+		return v, nil
 	}
-	if err != nil || signer.thumb != v.thumb {
+	if !fault.Is(err, fault.Unavailable) { // the key is gone or replaced
 		a.memo.forget(key)
-		return nil, err
 	}
-	return v, nil
+	return nil, err
 }
 
 // verify reads the token, checks what needs no key first, then the signature,

@@ -155,7 +155,7 @@ func TestField96_CauseOfAFailureStaysInside(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.sources.setFail(b.ep.Project.JWKSURI, errors.New(`Get "https://10.1.2.3/jwks": dial tcp 10.1.2.3:443: refused`))
-	f := b.undecided(b.ep, b.token(nil))
+	f := b.outage(b.ep, b.token(nil))
 	recorder := httptest.NewRecorder()
 	fault.WriteProblem(recorder, f, "req-1")
 	body := recorder.Body.String()

@@ -269,14 +269,20 @@ func (b *bundle) accepts(ep *tenants.Endpoint, token string) *Caller {
 	return caller
 }
 
-// refuses wants a 401 or 403 challenge for the reason.
-func (b *bundle) refuses(ep *tenants.Endpoint, token string, want reason) *Challenge {
+// refuses wants a challenge for the reason.
+func (b *bundle) refuses(ep *tenants.Endpoint, token string, want reason) {
 	b.t.Helper()
-	caller, err := b.try(ep, token)
-	return b.challenged(caller, err, want)
+	_ = b.refusal(ep, token, want)
 }
 
-func (b *bundle) challenged(caller *Caller, err error, want reason) *Challenge {
+// refusal is refuses, for a look at the challenge.
+func (b *bundle) refusal(ep *tenants.Endpoint, token string, want reason) *Challenge {
+	b.t.Helper()
+	caller, err := b.try(ep, token)
+	return b.challengeIn(caller, err, want)
+}
+
+func (b *bundle) challengeIn(caller *Caller, err error, want reason) *Challenge {
 	b.t.Helper()
 	var challenge *Challenge
 	if !errors.As(err, &challenge) || caller != nil {
@@ -289,7 +295,13 @@ func (b *bundle) challenged(caller *Caller, err error, want reason) *Challenge {
 }
 
 // undecided wants 503 with RetryAfter.
-func (b *bundle) undecided(ep *tenants.Endpoint, token string) *fault.Error {
+func (b *bundle) undecided(ep *tenants.Endpoint, token string) {
+	b.t.Helper()
+	_ = b.outage(ep, token)
+}
+
+// outage is undecided, for a look at the error.
+func (b *bundle) outage(ep *tenants.Endpoint, token string) *fault.Error {
 	b.t.Helper()
 	caller, err := b.try(ep, token)
 	var challenge *Challenge
