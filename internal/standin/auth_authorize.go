@@ -42,9 +42,9 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err := a.checkAuthorizeClient(q); err != nil {
 		return err // nothing is redirected until the redirect URI is trusted
 	}
-	z, problem := a.newAuthorization(q)
-	if problem != nil {
-		http.Redirect(w, r, z.errorRedirect(problem.code, problem.description), http.StatusFound)
+	z, refused := a.newAuthorization(q)
+	if refused.code != "" {
+		http.Redirect(w, r, z.errorRedirect(refused.code, refused.description), http.StatusFound)
 		return nil
 	}
 	a.mu.Lock()
@@ -78,17 +78,17 @@ func (a *authServer) checkAuthorizeClient(q url.Values) error {
 	return nil
 }
 
-// newAuthorization reads the rest of the parameters; its error goes to the
-// client by redirect.
-func (a *authServer) newAuthorization(q url.Values) (*authorization, *oauthError) {
-	z := &authorization{
+// newAuthorization reads the rest of the parameters. What is wrong with them
+// goes to the client by redirect; its code is empty when nothing is.
+func (a *authServer) newAuthorization(q url.Values) (z *authorization, refused oauthError) {
+	z = &authorization{
 		id: randomBase32(20), clientID: q.Get("client_id"), redirectURI: q.Get("redirect_uri"),
 		state: q.Get("state"), nonce: q.Get("nonce"), resource: q.Get("resource"),
 		challenge: q.Get("code_challenge"), method: strings.ToLower(q.Get("code_challenge_method")),
 		expiresAt: a.cfg.now().Add(a.cfg.authorizationTTL), status: statusPending,
 	}
 	if t := q.Get("response_type"); t != "" && t != "code" {
-		return z, &oauthError{"invalid_request", "only response_type=code is supported"}
+		return z, oauthError{"invalid_request", "only response_type=code is supported"}
 	}
 	scope, why := requestedScope(q.Get("scope"))
 	z.scope = scope
@@ -102,15 +102,15 @@ func (a *authServer) newAuthorization(q url.Values) (*authorization, *oauthError
 		why = "nonce exceeds maximum length of 255"
 	}
 	if why != "" {
-		return z, &oauthError{"invalid_request", why}
+		return z, oauthError{"invalid_request", why}
 	}
 	if a.cfg.authorizationPath == "" {
-		return z, &oauthError{"server_error", "oauth authorization path not configured"}
+		return z, oauthError{"server_error", "oauth authorization path not configured"}
 	}
 	if len(z.state) > 4096 {
-		return z, &oauthError{"server_error", "error creating authorization"}
+		return z, oauthError{"server_error", "error creating authorization"}
 	}
-	return z, nil
+	return z, oauthError{}
 }
 
 func requestedScope(raw string) (scope, why string) {

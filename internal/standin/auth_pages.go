@@ -22,7 +22,7 @@ const visitCookie = "standin_visit"
 //	GET  /oauth/consent?authorization_id=…   asks, or goes on when it was allowed before
 //	POST /oauth/consent  authorization_id, action=approve|deny
 //	GET  /sign-in?next=…  POST /sign-in  email, password, next
-//	POST /sign-out  next
+//	POST /sign-out
 //
 // with a first-party cookie session; posts from another site are refused.
 func (a *authServer) pages() http.Handler {
@@ -54,7 +54,6 @@ type pageData struct {
 	Next      string
 	SignIn    bool
 	ID        string
-	Here      string
 	ReturnsTo string
 	Scopes    []string
 }
@@ -72,12 +71,12 @@ func showPage(w http.ResponseWriter, status int, name string, data pageData) {
 
 // visitor is who is signed in to the app, nil for nobody.
 func (a *authServer) visitor(r *http.Request) (*person, string, error) {
-	cookie, err := r.Cookie(visitCookie)
-	if err != nil {
-		return nil, "", nil
+	visit := ""
+	for _, cookie := range r.CookiesNamed(visitCookie) {
+		visit = cookie.Value
 	}
 	a.mu.Lock()
-	s := a.state.sessions[a.state.visits[cookie.Value]]
+	s := a.state.sessions[a.state.visits[visit]]
 	a.mu.Unlock()
 	if s == nil {
 		return nil, "", nil
@@ -146,7 +145,7 @@ func (a *authServer) signOut(w http.ResponseWriter, r *http.Request) {
 		a.mu.Unlock()
 	}
 	http.SetCookie(w, &http.Cookie{Name: visitCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode})
-	http.Redirect(w, r, localPath(r.PostFormValue("next")), http.StatusSeeOther)
+	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 // consentPage opens the authorization, which binds it to this person: it is
@@ -176,7 +175,7 @@ func (a *authServer) consentPage(w http.ResponseWriter, r *http.Request) {
 		name = "An unnamed client"
 	}
 	showPage(w, http.StatusOK, "consent", pageData{
-		Title: name + " wants to use your account", ID: id, Email: p.Email, Here: r.URL.RequestURI(),
+		Title: name + " wants to use your account", ID: id, Email: p.Email,
 		ReturnsTo: returnsTo(opened.redirectURI), Scopes: strings.Fields(opened.scope),
 	})
 }

@@ -167,7 +167,7 @@ func TestPagesRefuseOtherSites(t *testing.T) {
 	t.Parallel()
 	_, _, site := newPages(t)
 	b := newBrowser(t, site)
-	r, err := http.NewRequestWithContext(t.Context(), "POST", site+"/oauth/consent", strings.NewReader("action=approve"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+"/oauth/consent", strings.NewReader("action=approve"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func (a *authServer) nextV2(w http.ResponseWriter, s *session, counter int) (str
 	now := a.cfg.now()
 	behind := s.counter - counter
 	recent := now.Sub(s.refreshedAt) <= reuseInterval
-	cause := ""
+	var cause string
 	switch {
 	case behind == 0:
 		s.refreshedAt = now

@@ -155,7 +155,7 @@ func TestLimitRefillsAndIsPerAddress(t *testing.T) {
 	t.Parallel()
 	w, _ := newPeopledWorld(t, func(cfg *authConfig) { cfg.limitHeader = "X-Forwarded-For" })
 	call := func(address string) *http.Response {
-		r := httptest.NewRequest("POST", "/token?grant_type=password", strings.NewReader("{}"))
+		r := httptest.NewRequest(http.MethodPost, "/token?grant_type=password", strings.NewReader("{}"))
 		r.Header.Set("X-Forwarded-For", address)
 		rec := httptest.NewRecorder()
 		w.auth.ServeHTTP(rec, r)

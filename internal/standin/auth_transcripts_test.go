@@ -71,7 +71,7 @@ func TestTranscriptsAgree(t *testing.T) {
 			t.Errorf("%s:\n  %s", c.Case, strings.Join(problems, "\n  "))
 		}
 	}
-	fmt.Printf("transcripts: %d of %d agree\n", agree, all)
+	t.Logf("transcripts: %d of %d agree", agree, all)
 }
 
 func readTranscripts(t *testing.T) []transcript {
@@ -163,12 +163,9 @@ func (rp *replay) request(c transcript) (*http.Response, string) {
 	case string:
 		body = rp.fill(b)
 	case map[string]any, []any:
-		raw, err := json.Marshal(b)
-		if err != nil {
-			rp.t.Fatal(err)
-		}
 		filled := rp.fillJSON(b)
-		if raw, err = json.Marshal(filled); err != nil {
+		raw, err := json.Marshal(filled)
+		if err != nil {
 			rp.t.Fatal(err)
 		}
 		body = string(raw)
