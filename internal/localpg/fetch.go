@@ -20,7 +20,11 @@ func fetch(ctx context.Context, log io.Writer) (programs, error) {
 	if err != nil {
 		return programs{}, err
 	}
-	home := filepath.Join(cache, "chumbo", "postgresql-"+string(fetchedVersion))
+	return fetchInto(ctx, filepath.Join(cache, "chumbo", "postgresql-"+string(fetchedVersion)), "", log)
+}
+
+
+func fetchInto(ctx context.Context, home, repository string, log io.Writer) (programs, error) {
 	bin := filepath.Join(home, "bin")
 	if p, ok := inDir(bin); ok {
 		return p, nil
@@ -28,20 +32,27 @@ func fetch(ctx context.Context, log io.Writer) (programs, error) {
 	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
 		return programs{}, fmt.Errorf("make cache directory: %w", err)
 	}
-	fmt.Fprintf(log, "PostgreSQL is not installed here. Downloading version %s once (about 30 MB) into %s\n", fetchedVersion, home)
+	say(log, "PostgreSQL is not installed here. Downloading version %s once (about 30 MB) into %s", fetchedVersion, home)
 	began := time.Now()
-	err = download(ctx, home, log)
+	err := download(ctx, home, repository, log)
 	// What matters is that the programs are there: as root the library
 	// extracts them and then fails to run initdb, which we do ourselves.
 	p, ok := inDir(bin)
 	if !ok {
 		return programs{}, err
 	}
-	fmt.Fprintf(log, "PostgreSQL is ready after %s\n", time.Since(began).Round(time.Second))
+	// Extracted for its owner only; as root another account runs it.
+	if err := os.Chmod(home, 0o755); err != nil {
+		return programs{}, fmt.Errorf("open the downloaded programs: %w", err)
+	}
+	say(log, "PostgreSQL is downloaded, after %s.", time.Since(began).Round(time.Second))
 	return p, nil
 }
 
-func download(ctx context.Context, home string, log io.Writer) error {
+// say writes a progress line; one that cannot be written is no reason to stop.
+func say(log io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(log, format+"\n", args...) }
+
+func download(ctx context.Context, home, repository string, log io.Writer) error {
 	work, err := os.MkdirTemp("", "chumbo-fetch-")
 	if err != nil {
 		return fmt.Errorf("make work directory: %w", err)
@@ -57,6 +68,7 @@ func download(ctx context.Context, home string, log io.Writer) error {
 		CachePath(filepath.Dir(home)).
 		RuntimePath(filepath.Join(work, "runtime")).
 		BinariesPath(home).
+		BinaryRepositoryURL(repository).
 		Logger(io.Discard))
 
 	done := make(chan error, 1)
@@ -74,7 +86,7 @@ func download(ctx context.Context, home string, log io.Writer) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(progressEvery):
-			fmt.Fprintf(log, "  still downloading (%s)\n", waited+progressEvery)
+			say(log, "  still downloading (%s)", waited+progressEvery)
 		}
 	}
 }

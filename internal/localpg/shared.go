@@ -38,7 +38,7 @@ func Run(m *testing.M) int {
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-interrupted
-		closeShared()
+		_ = closeShared() // on the way out; what stays is removed by the next start
 		os.Exit(130)
 	}()
 
