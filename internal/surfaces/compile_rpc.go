@@ -79,8 +79,8 @@ func (c *compiler) function(t Text) (*FunctionSchema, bool) {
 			c.errorf(t.at, "there is no function %s in schema %s; did you mean %s?", quoteName(t.Value), ident(c.ix.defaultSchema()), quoteName(other))
 			return nil, false
 		}
-		c.errorf(t.at, "there is no function %s in the imported schema%s. If it is new, import the schema again (chumbo import)",
-			quoteName(t.Value), suggest(t.Value, names(c.ix, c.ix.functions), "; there are "))
+		c.errorf(t.at, "there is no function %s in the imported schema%s If it is new, import the schema again (chumbo import)",
+			quoteName(t.Value), ended(suggest(t.Value, names(c.ix, c.ix.functions), "; there are ")))
 		return nil, false
 	}
 	if len(found) > 1 {

@@ -52,8 +52,8 @@ func (c *compiler) unknownRelation(t Text) {
 		c.errorf(t.at, "there is no table or view %s in schema %s; did you mean %s?", quoteName(t.Value), ident(c.ix.defaultSchema()), quoteName(other))
 		return
 	}
-	c.errorf(t.at, "there is no table or view %s in the imported schema%s. If it is new, import the schema again (chumbo import)",
-		quoteName(t.Value), suggest(t.Value, names(c.ix, c.ix.relations), "; there are "))
+	c.errorf(t.at, "there is no table or view %s in the imported schema%s If it is new, import the schema again (chumbo import)",
+		quoteName(t.Value), ended(suggest(t.Value, names(c.ix, c.ix.relations), "; there are ")))
 }
 
 func (b *tableTool) pickColumns() {

@@ -42,8 +42,6 @@ func (p *properties) add(name string, s *schema) {
 	p.schemas[name] = s
 }
 
-func (p *properties) has(name string) bool { return p.schemas[name] != nil }
-
 // MarshalJSON writes the properties in their order.
 func (p *properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer

@@ -53,6 +53,13 @@ func derivedName(base, suffix string) string {
 	return name + suffix
 }
 
+// checkToolName checks a name that the builder chose.
+func (r *report) checkToolName(t Text) {
+	if t.Value != "" && !toolName.MatchString(t.Value) {
+		r.errorf(t.at, "%s cannot be the name of a tool (letters, digits, _ and - only, at most %d): write %s", quoteName(t.Value), maxToolName, derivedName(t.Value, ""))
+	}
+}
+
 // nameTools makes names unique: those the builder chose stand, derived ones
 // that collide get a number, in the order of the file, and the builder is told.
 func (c *compiler) nameTools() {
@@ -62,10 +69,6 @@ func (c *compiler) nameTools() {
 			continue
 		}
 		name := m.tool.Name
-		if !toolName.MatchString(name) {
-			c.errorf(m.at, "%s cannot be the name of a tool (letters, digits, _ and - only, at most %d): write %s", quoteName(name), maxToolName, derivedName(name, ""))
-			continue
-		}
 		if first, twice := taken[name]; twice {
 			c.errorf(m.at, "the tool name %s is taken by the tool on line %d", name, first.line)
 			continue

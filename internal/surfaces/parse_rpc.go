@@ -20,6 +20,7 @@ func (r *reader) rpcTool(n *yaml.Node, at place) *ToolSpec {
 	}
 	t.RPC = s
 	s.Name, _ = m.text("tool", ruleName)
+	r.checkToolName(s.Name)
 	s.Title, _ = m.text("title", ruleTitle)
 	s.Description, _ = m.text("description", ruleDescription)
 	s.Scopes = r.scopes(m, "scopes")
@@ -130,14 +131,14 @@ var rootCombinators = []string{"anyOf", "oneOf", "allOf", "not", "if", "then", "
 // input reads a JSON Schema that narrows the function's arguments: an object
 // with properties, nothing else.
 func (r *reader) input(n *yaml.Node, at place) argumentSpecs {
-	k := inputKeys
-	k.later = map[string]string{}
-	for _, key := range rootCombinators {
-		k.later[key] = "an input is one object with properties; many clients drop every tool of a server whose input has it at the root"
-	}
-	m, ok := r.mapping(n, at, "input", k)
+	m, ok := r.mapping(n, at, "input", keys{known: append(slices.Clone(inputKeys.known), rootCombinators...)})
 	if !ok {
 		return nil
+	}
+	for _, key := range rootCombinators {
+		if e, given := m.entries[key]; given {
+			r.errorf(e.key, "%s is not possible at the root of an input, which is one object with properties: many clients drop every tool of a server that has it", key)
+		}
 	}
 	if t, _ := m.text("type", ruleName); t.Value != "object" {
 		r.errorf(at, "input must have type: object at its root")

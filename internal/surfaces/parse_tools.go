@@ -161,12 +161,12 @@ func (r *reader) columns(m mapping) []Text {
 	if ok && len(texts) == 0 {
 		r.errorf(m.entries["columns"].at, "columns is an empty list: list the columns to return")
 	}
-	for _, t := range texts {
+	return slices.DeleteFunc(texts, func(t Text) bool {
 		if t.Value == "*" {
 			r.errorf(t.at, "columns cannot be *: list the columns to return; nothing is exposed until chosen")
 		}
-	}
-	return texts
+		return t.Value == "*"
+	})
 }
 
 // The filter operators of this version, in the order they are offered.
@@ -330,6 +330,9 @@ func (r *reader) limit(m mapping) LimitSpec {
 // a mapping by operation.
 func (r *reader) perOperation(m mapping, s *TableSpec) {
 	s.Base, _ = r.byOperation(m, "name", ruleName, s, func(o *OperationSpec, t Text) { o.Name = t })
+	for _, o := range s.By {
+		r.checkToolName(o.Name)
+	}
 	s.Noun, _ = r.byOperation(m, "title", ruleTitle, s, func(o *OperationSpec, t Text) { o.Title = t })
 	s.About, _ = r.byOperation(m, "description", ruleDescription, s, func(o *OperationSpec, t Text) { o.Description = t })
 	if t, ok := r.byOperation(m, "result", ruleName, s, func(o *OperationSpec, t Text) { o.Result = t }); ok {

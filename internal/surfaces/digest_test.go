@@ -1,0 +1,139 @@
+package surfaces
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+const digestFile = `version: 1
+title: CRM
+access: { mode: oauth, authorization: direct }
+tools:
+  - table: customers
+    columns: [id, name, status]
+    filters: { status: [eq, in], name: [ilike] }
+  - { rpc: summary, description: Counts. }
+`
+
+func digestOf(t *testing.T, src string, snap *Snapshot) string {
+	t.Helper()
+	b := Build([]byte(src), snap, known())
+	if b.Compiled == nil {
+		t.Fatalf("refused: %v", b.Problems)
+	}
+	return b.Digest
+}
+
+func TestDigestIgnoresHowAFileIsWritten(t *testing.T) {
+	t.Parallel()
+	want := digestOf(t, digestFile, loadSnapshot(t))
+	for name, src := range map[string]string{
+		"comments, quotes and blank lines": strings.NewReplacer("title: CRM", "# the title\n\ntitle: \"CRM\"  # here", "version: 1", "---\nversion: 1").Replace(digestFile),
+		"another order of keys": `tools:
+  - filters: { name: [ilike], status: [eq, in] }
+    columns:
+      - id
+      - name
+      - status
+    table: customers
+  - { description: Counts., rpc: summary }
+access: { authorization: direct, mode: [oauth] }
+title: CRM
+version: 1
+`,
+		"defaults written out": strings.NewReplacer("columns: [id, name, status]",
+			"columns: [id, name, status]\n    operations: [list, get]\n    limit: { default: 20, max: 100 }\n    budget: 16384\n    result: hybrid\n    public: false",
+			"mode: oauth", "mode: oauth, roles: [authenticated], anonymous_users: false").Replace(digestFile),
+	} {
+		if got := digestOf(t, src, loadSnapshot(t)); got != want {
+			t.Errorf("%s: the digest changed", name)
+		}
+	}
+}
+
+func TestDigestChangesWithWhatAFileSays(t *testing.T) {
+	t.Parallel()
+	want := digestOf(t, digestFile, loadSnapshot(t))
+	for _, change := range [][2]string{
+		{"title: CRM", "title: CRM 2"}, {"[id, name, status]", "[id, status, name]"}, {"name: [ilike]", "name: [like]"},
+		{"Counts.", "Counts"}, {"mode: oauth", "mode: oauth, anonymous_users: true"}, {"rpc: summary", "rpc: summary, budget: 20000"},
+	} {
+		src := strings.Replace(digestFile, change[0], change[1], 1)
+		if src == digestFile {
+			t.Fatalf("%s is not in the file", change[0])
+		}
+		if digestOf(t, src, loadSnapshot(t)) == want {
+			t.Errorf("%s: the digest is the same", change[1])
+		}
+	}
+}
+
+func TestDigestChangesWithTheSchemaItUsesOnly(t *testing.T) {
+	t.Parallel()
+	want := digestOf(t, digestFile, loadSnapshot(t))
+	relation := func(s *Snapshot, name string) *RelationSchema {
+		for i := range s.Relations {
+			if s.Relations[i].Name == name {
+				return &s.Relations[i]
+			}
+		}
+		t.Fatalf("no relation %s", name)
+		return nil
+	}
+	for name, c := range map[string]struct {
+		changes bool
+		edit    func(*Snapshot)
+	}{
+		"type of a used column":         {true, func(s *Snapshot) { relation(s, "customers").column("name").Type.Name = "varchar" }},
+		"nullability of a used column":  {true, func(s *Snapshot) { relation(s, "customers").column("name").NotNull = false }},
+		"labels of a used enum":         {true, func(s *Snapshot) { s.Enums[0].Labels = append(s.Enums[0].Labels, "lost") }},
+		"comment of a used table":       {true, func(s *Snapshot) { relation(s, "customers").Comment = "Other people." }},
+		"arguments of a used function":  {true, func(s *Snapshot) { fn(s, "summary").Arguments[0].HasDefault = false }},
+		"a lower cap on rows":           {true, func(s *Snapshot) { s.MaxRows = 50 }},
+		"type of another column":        {false, func(s *Snapshot) { relation(s, "customers").column("score").Type.Name = "float4" }},
+		"another table":                 {false, func(s *Snapshot) { relation(s, "logs").Columns[0].Type.Name = "varchar" }},
+		"another function":              {false, func(s *Snapshot) { fn(s, "ids").Volatility = VolatilityVolatile }},
+		"a table that is gone":          {false, func(s *Snapshot) { s.Relations = s.Relations[:len(s.Relations)-1] }},
+		"indexes and policies":          {false, func(s *Snapshot) { r := relation(s, "customers"); r.Indexes, r.Policies = nil, 7 }},
+		"a cap far above the page size": {false, func(s *Snapshot) { s.MaxRows = 5000 }},
+		"the version of Postgres":       {false, func(s *Snapshot) { s.Postgres = "18.1" }},
+	} {
+		snap := loadSnapshot(t)
+		c.edit(snap)
+		if got := digestOf(t, digestFile, snap); (got != want) != c.changes {
+			t.Errorf("%s: changed %t, want %t", name, got != want, c.changes)
+		}
+	}
+}
+
+func fn(s *Snapshot, name string) *FunctionSchema {
+	for i := range s.Functions {
+		if s.Functions[i].Name == name {
+			return &s.Functions[i]
+		}
+	}
+	return nil
+}
+
+func TestSameDigestMeansTheSameCompiledForm(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("testdata/compile/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Build(src, loadSnapshot(t), known())
+	snap := loadSnapshot(t)
+	for i := range snap.Relations {
+		snap.Relations[i].Indexes = nil
+	}
+	b := Build(append([]byte("# a comment\n"), src...), snap, known())
+	if a.Compiled == nil || b.Compiled == nil || a.Digest != b.Digest {
+		t.Fatal("digests differ")
+	}
+	x, _ := marshal(a.Compiled)
+	y, _ := marshal(b.Compiled)
+	if string(x) != string(y) {
+		t.Error("one digest stands for two compiled forms")
+	}
+}

@@ -1,0 +1,165 @@
+package surfaces
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+)
+
+func TestFileSchemaAcceptsWhatTheCompilerAccepts(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t, FileSchema())
+	files, err := filepath.Glob("testdata/compile/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, path := range files {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(path)
+		if name == "syntax.yaml" {
+			continue // not readable as data
+		}
+		var doc any
+		if err := yaml.Unmarshal(src, &doc); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_, problems := Parse(src)
+		err = schema.Validate(doc)
+		if (err == nil) == HasErrors(problems) {
+			t.Errorf("%s: the schema says %v, the parser %v", name, err, problems)
+		}
+		checked++
+	}
+	if checked < 8 {
+		t.Errorf("only %d files were checked", checked)
+	}
+}
+
+// TestFileSchemaAndParserKnowTheSameKeys walks both.
+func TestFileSchemaAndParserKnowTheSameKeys(t *testing.T) {
+	t.Parallel()
+	var root map[string]any
+	if err := json.Unmarshal(FileSchema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	at := func(path ...any) any {
+		var v any = root
+		for _, p := range path {
+			switch p := p.(type) {
+			case string:
+				v = v.(map[string]any)[p]
+			case int:
+				v = v.([]any)[p]
+			}
+		}
+		return v
+	}
+	tool := func(i int, path ...any) any {
+		return at(append([]any{"properties", "tools", "items", "anyOf", i}, path...)...)
+	}
+	for name, c := range map[string]struct {
+		schema any
+		keys   keys
+	}{
+		"file":        {root, fileKeys},
+		"access":      {at("properties", "access"), accessKeys},
+		"table":       {tool(0), tableKeys},
+		"rpc":         {tool(1), rpcKeys},
+		"filter":      {tool(0, "properties", "filters", "additionalProperties", "anyOf", 2), filterKeys},
+		"order":       {tool(0, "properties", "order", "anyOf", 0, "anyOf", 1), orderKeys},
+		"limit":       {tool(0, "properties", "limit"), limitKeys},
+		"guidance":    {tool(0, "properties", "guidance"), guidanceKeys},
+		"operation":   {tool(0, "properties", "title", "anyOf", 1), operationKeys},
+		"scopes":      {tool(0, "properties", "scopes", "anyOf", 2), operationKeys},
+		"annotations": {tool(1, "properties", "annotations"), annotationKeys},
+		"argument":    {tool(1, "properties", "arguments", "anyOf", 2, "additionalProperties", "anyOf", 2), argumentKeys},
+		"input":       {tool(1, "properties", "input"), inputKeys},
+		"property":    {tool(1, "properties", "input", "properties", "properties", "additionalProperties"), propertyKeys},
+	} {
+		object := c.schema.(map[string]any)
+		if object["additionalProperties"] != false {
+			t.Errorf("%s: the schema allows unknown keys", name)
+		}
+		var inSchema []string
+		for key := range object["properties"].(map[string]any) {
+			inSchema = append(inSchema, key)
+		}
+		slices.Sort(inSchema)
+		if parsed := slices.Sorted(slices.Values(c.keys.known)); !slices.Equal(inSchema, parsed) {
+			t.Errorf("%s: the schema has %v, the parser %v", name, inSchema, parsed)
+		}
+		for later := range c.keys.later {
+			if slices.Contains(inSchema, later) {
+				t.Errorf("%s: %s is not yet supported, but the schema has it", name, later)
+			}
+		}
+	}
+}
+
+func TestEveryLaterKeySaysWhatToDoInstead(t *testing.T) {
+	t.Parallel()
+	for _, k := range []map[string]string{fileKeys.later, accessKeys.later, laterTool, laterOperations, laterTools, laterModes, laterAuthorizations} {
+		for key, instead := range k {
+			if instead == "" {
+				t.Errorf("%s: nothing to do instead", key)
+			}
+		}
+	}
+}
+
+// TestSnapshotSchemaAndTypesKnowTheSameKeys walks the schema and the structs.
+func TestSnapshotSchemaAndTypesKnowTheSameKeys(t *testing.T) {
+	t.Parallel()
+	var root map[string]any
+	if err := json.Unmarshal(SnapshotSchema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	compareKeys(t, "snapshot", root, root, reflect.TypeFor[Snapshot](), 0)
+}
+
+func compareKeys(t *testing.T, path string, root, schema map[string]any, typ reflect.Type, depth int) {
+	t.Helper()
+	if ref, ok := schema["$ref"].(string); ok {
+		schema = root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
+	}
+	switch typ.Kind() {
+	case reflect.Pointer:
+		if depth < 8 {
+			compareKeys(t, path, root, schema, typ.Elem(), depth+4)
+		}
+		return
+	case reflect.Slice:
+		compareKeys(t, path+"[]", root, schema["items"].(map[string]any), typ.Elem(), depth)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	properties := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	for i := range typ.NumField() {
+		name, options, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		p, ok := properties[name].(map[string]any)
+		if !ok {
+			t.Errorf("%s: the schema lacks %s", path, name)
+			continue
+		}
+		if (options == "omitempty") == slices.Contains(required, any(name)) {
+			t.Errorf("%s.%s: required in one, not in the other", path, name)
+		}
+		compareKeys(t, path+"."+name, root, p, typ.Field(i).Type, depth)
+	}
+	if len(properties) != typ.NumField() {
+		t.Errorf("%s: the schema has %d keys, the type %d", path, len(properties), typ.NumField())
+	}
+}
