@@ -108,10 +108,10 @@ func (r *toolRunner) explainToken(c *call, e *supabase.Error) *toolError {
 
 // explainGateway is for answers that are not the Data API's own.
 func explainGateway(e *supabase.Error) *toolError {
-	switch {
-	case e.Status == http.StatusTooManyRequests:
+	switch e.Status {
+	case http.StatusTooManyRequests:
 		return rateLimited(e)
-	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+	case http.StatusUnauthorized, http.StatusForbidden:
 		return &toolError{kind: kindUpstream, detail: "The app's project refused the connection. The app's owner must check its publishable key; trying again does not help."}
 	}
 	return unavailable(e)

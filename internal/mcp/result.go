@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,15 +29,15 @@ const defaultBudget = 16 << 10
 
 // page is a rendered result: text, and the structure it was rendered from.
 type page struct {
-	text       []byte
+	text       string
 	structured []byte // nil in the text form
 }
 
 // size is how many bytes the result takes on the wire, content and structure.
-func (p *page) size() int { return wireSize(string(p.text)) + wireSizeJSON(p.structured) }
+func (p *page) size() int { return wireSize(p.text) + wireSizeJSON(p.structured) }
 
 func (p *page) result(form surfaces.ResultForm) *mcp.CallToolResult {
-	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(p.text)}}}
+	res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: p.text}}}
 	if form != surfaces.ResultText {
 		res.StructuredContent = json.RawMessage(p.structured)
 	}
@@ -51,14 +52,14 @@ func (t *toolCall) budget() int {
 }
 
 // finish makes the page of a structure in the tool's form: body writes the
-// text of the hybrid form. It returns nil when a template grows past the
-// budget; any other page may be over it and is the caller's to judge.
+// text of the hybrid form. The page may be over the budget (see within); a
+// template that grows past it is errOutput.
 func (t *toolCall) finish(structured []byte, body func(dst []byte) []byte, footer []byte) (*page, error) {
 	text := make([]byte, 0, len(structured)+len(footer)+256)
 	switch t.tool.Result {
 	case surfaces.ResultStructured:
 		// The text is the structure's JSON: guidance would make it none.
-		return &page{text: structured, structured: structured}, nil
+		return &page{text: string(structured), structured: structured}, nil
 	case surfaces.ResultText:
 		tmpl, err := parseTemplate(t.tool.Template)
 		if err != nil {
@@ -67,7 +68,7 @@ func (t *toolCall) finish(structured []byte, body func(dst []byte) []byte, foote
 		text = appendLine(text, t.tool.Guidance.Before)
 		text, err = tmpl.render(text, structured, t.budget())
 		if err != nil {
-			return nil, nil //nolint:nilnil // over the bound: no page, and nothing wrong
+			return nil, err
 		}
 		text = endLine(text)
 		structured = nil
@@ -80,7 +81,7 @@ func (t *toolCall) finish(structured []byte, body func(dst []byte) []byte, foote
 	if n := len(text); n > 0 && text[n-1] == '\n' {
 		text = text[:n-1]
 	}
-	return &page{text: text, structured: structured}, nil
+	return &page{text: string(text), structured: structured}, nil
 }
 
 func appendLine(dst []byte, line string) []byte {
@@ -97,12 +98,13 @@ func endLine(dst []byte) []byte {
 	return dst
 }
 
-// within is the page if there is one and the budget holds it, else nil.
-func (t *toolCall) within(p *page) *page {
-	if p == nil || p.size() > t.budget() {
-		return nil
+// within takes what finish returned: the page if the budget holds it, or nil
+// if it does not.
+func (t *toolCall) within(p *page, err error) (*page, error) {
+	if errors.Is(err, errOutput) || (err == nil && p.size() > t.budget()) {
+		return nil, nil
 	}
-	return p
+	return p, err
 }
 
 // appendObject appends a row as a JSON object with the columns' names.

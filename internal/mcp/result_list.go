@@ -40,19 +40,19 @@ func (t *toolCall) listPage(plan *surfaces.ListPlan, proj projection, rows table
 
 // fit is the largest page within the budget, or nil when not one row fits.
 func (l *listing) fit(withCall bool) (*page, error) {
-	p, err := l.render(l.count, withCall)
-	if p = l.call.within(p); p != nil || err != nil {
+	p, err := l.call.within(l.render(l.count, withCall))
+	if p != nil || err != nil {
 		return p, err
 	}
 	var best *page
 	low, high := 1, l.count-1
 	for low <= high {
 		middle := (low + high) / 2
-		p, err := l.render(middle, withCall)
+		p, err := l.call.within(l.render(middle, withCall))
 		if err != nil {
 			return nil, err
 		}
-		if p = l.call.within(p); p != nil {
+		if p != nil {
 			best, low = p, middle+1
 		} else {
 			high = middle - 1

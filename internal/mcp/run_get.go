@@ -48,13 +48,13 @@ func (t *toolCall) get(ctx context.Context, plan *surfaces.GetPlan) (*page, erro
 // rowPage renders one row. Columns that may be shortened are, but only when
 // the whole row is over the budget: this is the tool that returns it whole.
 func (t *toolCall) rowPage(columns []surfaces.Column, row []token) (*page, error) {
-	p, err := t.rowAsIs(columns, row)
-	if p = t.within(p); p != nil || err != nil {
+	p, err := t.within(t.rowAsIs(columns, row))
+	if p != nil || err != nil {
 		return p, err
 	}
 	shorten(columns, row, shortenTo(t.budget()), "")
-	p, err = t.rowAsIs(columns, row)
-	if p = t.within(p); p != nil || err != nil {
+	p, err = t.within(t.rowAsIs(columns, row))
+	if p != nil || err != nil {
 		return p, err
 	}
 	return nil, &toolError{kind: kindRowTooLarge, detail: "The row is larger than this tool's limit of " + strconv.Itoa(t.budget()) +

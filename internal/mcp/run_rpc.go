@@ -46,14 +46,11 @@ func (t *toolCall) rpc(ctx context.Context, plan *surfaces.RPCPlan) (*page, erro
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.rpcPage(plan.Returns, answer.Body)
-	if err != nil {
-		return nil, err
+	p, err := t.within(t.rpcPage(plan.Returns, answer.Body))
+	if p == nil && err == nil {
+		err = t.rpcTooLarge(plan)
 	}
-	if p = t.within(p); p == nil {
-		return nil, t.rpcTooLarge(plan)
-	}
-	return p, nil
+	return p, err
 }
 
 func (t *toolCall) rpcTooLarge(plan *surfaces.RPCPlan) *toolError {

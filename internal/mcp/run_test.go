@@ -101,8 +101,7 @@ func failing(err error) *scripted {
 // memoryTable answers selects as the Data API would, by evaluating the
 // conditions over rows in memory.
 type memoryTable struct {
-	rows    []map[string]any // nil, string or *big.Int
-	maxRows int
+	rows []map[string]any // nil, string or *big.Int
 }
 
 func (m *memoryTable) answer(q supabase.Select) (string, error) {
