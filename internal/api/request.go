@@ -13,12 +13,13 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 const (
-	maxBody   = 1 << 20 // of every request
-	maxSchema = 8 << 20 // of a schema snapshot: a large database has thousands of columns
+	maxBody   = 1 << 20                   // of every request
+	maxSchema = surfaces.MaxSnapshotBytes // of a schema snapshot: a large database has thousands of columns
 )
 
 // readBody reads the whole body up to limit bytes and refuses one with a
@@ -42,13 +43,17 @@ func readBody(c echo.Context, limit int64) ([]byte, error) {
 // another media type are refused.
 func readJSON(c echo.Context, limit int64, into any) error {
 	if kind := mediaType(c); kind != "application/json" {
-		return fault.New(fault.Invalid, "content_type", "Send JSON with Content-Type: application/json.")
+		return wrongMedia()
 	}
 	b, err := readBody(c, limit)
 	if err != nil {
 		return err
 	}
 	return decodeJSON(b, into)
+}
+
+func wrongMedia() error {
+	return fault.New(fault.Invalid, "content_type", "Send JSON with Content-Type: application/json.")
 }
 
 // decodeJSON reads exactly one JSON value with no unknown members.

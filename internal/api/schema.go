@@ -16,11 +16,22 @@ func (a *api) putSchema(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var snapshot surfaces.Snapshot
-	if err := readJSON(c, maxSchema, &snapshot); err != nil {
+	source, err := schemaSource(c)
+	if err != nil {
 		return err
 	}
-	stored, err := a.Surfaces.PutSnapshot(c.Request().Context(), principal(c).Organization.ID, project.ID, &snapshot, surfaces.SourceFile)
+	if mediaType(c) != "application/json" {
+		return wrongMedia()
+	}
+	b, err := readBody(c, maxSchema)
+	if err != nil {
+		return err
+	}
+	snapshot, err := surfaces.ParseSnapshot(b)
+	if err != nil {
+		return err
+	}
+	stored, err := a.Surfaces.PutSnapshot(c.Request().Context(), project.Organization, project.ID, snapshot, source)
 	if err != nil {
 		return err
 	}
@@ -37,7 +48,7 @@ func (a *api) getSchema(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, err := a.Surfaces.LatestSnapshot(c.Request().Context(), principal(c).Organization.ID, project.ID)
+	stored, err := a.Surfaces.LatestSnapshot(c.Request().Context(), project.Organization, project.ID)
 	if err != nil {
 		return err
 	}
@@ -53,4 +64,16 @@ func flag(c echo.Context, name string) (bool, error) {
 		return true, nil
 	}
 	return false, fault.New(fault.Invalid, "query", "The query parameter %s is true or false.", name)
+}
+
+// schemaSource is what the sender says of where a snapshot is from. It is
+// shown, and decides nothing.
+func schemaSource(c echo.Context) (surfaces.Source, error) {
+	switch source := surfaces.Source(c.QueryParam("source")); source {
+	case "", surfaces.SourceFile:
+		return surfaces.SourceFile, nil
+	case surfaces.SourcePostgres:
+		return source, nil
+	}
+	return "", fault.New(fault.Invalid, "query", "The query parameter source is postgres or file.")
 }

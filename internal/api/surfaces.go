@@ -97,16 +97,13 @@ func (a *api) checkFile(c echo.Context, project tenants.Project, src []byte) err
 }
 
 // build compiles a file for the surface the path names, against the project's
-// latest snapshot.
+// latest snapshot. Without one, that is a problem of its own.
 func (a *api) build(c echo.Context, project tenants.Project, src []byte) (surfaces.Built, error) {
 	if err := tenants.CheckSurfaceSlug(c.Param("surface")); err != nil {
 		return surfaces.Built{}, err
 	}
 	snapshot, err := a.Surfaces.LatestSnapshot(c.Request().Context(), project.Organization, project.ID)
-	if fault.Is(err, fault.NotFound) {
-		return surfaces.Built{}, fault.New(fault.Conflict, "no_schema", "The project has no schema snapshot yet. Run chumbo import first.")
-	}
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.NotFound) {
 		return surfaces.Built{}, err
 	}
 	return surfaces.Build(src, snapshot.Snapshot, a.facts(project)), nil

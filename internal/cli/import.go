@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 const connectTimeout = 15 * time.Second
@@ -56,9 +58,17 @@ func (s *session) importSchema(ctx context.Context, f importFlags) error {
 	if err != nil {
 		return err
 	}
+	text, err := json.Marshal(snapshot)
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	// Somebody may have put a key into a comment.
+	if err := tenants.RefuseSecret("schema", string(text)); err != nil {
+		return publicError(err)
+	}
 	var answer snapshotAnswer
-	path := "/projects/" + url.PathEscape(link.Project) + "/schema"
-	if err := c.do(ctx, http.MethodPut, path, snapshot, &answer); err != nil {
+	path := "/projects/" + url.PathEscape(link.Project) + "/schema?source=postgres"
+	if err := c.do(ctx, http.MethodPut, path, json.RawMessage(text), &answer); err != nil {
 		return err
 	}
 	s.printer.data = answer

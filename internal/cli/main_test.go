@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 			w := apitest.New(t, apitest.Options{RequireOwnership: strings.Contains(file, "unproven")})
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, Setup: func(e *testscript.Env) error { return setup(e, w) },
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "project-exec": projectExec(w)},
 			})
 			if log := w.Log.String(); strings.Contains(log, w.Project.SecretKey()) || strings.Contains(log, w.Alice) {
 				t.Error("the server logged a secret")
@@ -94,5 +94,14 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// projectExec runs SQL in the project's database; SECRET stands for its secret
+// key.
+func projectExec(w *apitest.World) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		sql := strings.ReplaceAll(strings.Join(args, " "), "SECRET", w.Project.SecretKey())
+		ts.Check(w.Project.Exec(context.Background(), sql))
 	}
 }

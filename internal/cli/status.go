@@ -108,8 +108,8 @@ func (s *session) isLive(ctx context.Context, c *client, repo *repository, base 
 	}
 	var answer fileAnswer
 	err = c.do(ctx, http.MethodPut, base+"/surfaces/"+url.PathEscape(f.surface)+"/file?dry_run=true", map[string]string{"file": text}, &answer)
-	if isStatus(err, http.StatusUnprocessableEntity) || isStatus(err, http.StatusConflict) {
-		return false, nil // a name that is not allowed, or no schema yet
+	if isStatus(err, http.StatusBadRequest) {
+		return false, nil // a file name that no surface can have
 	}
 	return answer.Live, err
 }
