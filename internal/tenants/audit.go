@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -63,6 +64,17 @@ func (s *Service) audit(ctx context.Context, q *db.Queries, org id.Organization,
 		return fmt.Errorf("record audit event: %w", err)
 	}
 	return nil
+}
+
+// typedName is a name as somebody typed it, for the audit log: kept only when
+// it has the form of a name, for anything may be pasted into its place.
+func typedName(parts ...string) string {
+	for i, part := range parts {
+		if len(part) > maxName || !namePattern.MatchString(part) {
+			parts[i] = "?"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 func mayWrite(p Principal) error {

@@ -121,7 +121,7 @@ func directory(t *testing.T, b *bundle, c tenants.DirectoryConfig) *tenants.Dire
 }
 
 // run runs the Directory until the test ends.
-func run(t *testing.T, d *tenants.Directory) {
+func run(t testing.TB, d *tenants.Directory) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

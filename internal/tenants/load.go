@@ -81,7 +81,7 @@ func (d *Directory) query(ctx context.Context, key lookupKey) (*entry, error) {
 	}
 	d.away.Store(0)
 	e := &entry{at: before, loaded: began, scopes: d.fresh.scopesOf(key, row.SurfaceID, row.ProjectID)}
-	if err := d.fill(e, key, path, row); err != nil {
+	if err := d.fill(ctx, e, key, path, row); err != nil {
 		d.log.LogAttrs(ctx, slog.LevelError, "directory cannot read a row", slog.String("error", err.Error()))
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (d *Directory) query(ctx context.Context, key lookupKey) (*entry, error) {
 
 // fill decides what a row means: an endpoint, an unknown host or an unknown
 // path.
-func (d *Directory) fill(e *entry, key lookupKey, path string, row db.LookupSurfaceRow) error {
+func (d *Directory) fill(ctx context.Context, e *entry, key lookupKey, path string, row db.LookupSurfaceRow) error {
 	if key.host != sharedHost && !hasLabel(key.host) && !row.HostKnown {
 		e.absent = errMisdirected()
 		return nil
@@ -101,7 +101,7 @@ func (d *Directory) fill(e *entry, key lookupKey, path string, row db.LookupSurf
 		return nil
 	}
 	if row.Revision != row.LiveRevision {
-		d.log.LogAttrs(context.Background(), slog.LevelWarn, "live revision has a newer format, serving the last known",
+		d.log.LogAttrs(ctx, slog.LevelWarn, "live revision has a newer format, serving the last known",
 			slog.String("surface", row.SurfaceID.String()), slog.Int("live", int(row.LiveRevision)), slog.Int("serving", int(row.Revision)))
 	}
 	ep, err := d.endpoint(key, path, row)

@@ -2,6 +2,7 @@ package tenants_test
 
 import (
 	"encoding/base64"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -105,10 +106,18 @@ func TestSecretKeyNeverReachesTheDatabase(t *testing.T) {
 			}
 		}
 	}
+	for _, secret := range []string{"sb_secret_abcdefghijklmnop", jwt(`{"role":"service_role"}`)} { // as a name in a path
+		if _, err := b.service.EnsureSurface(t.Context(), b.alice, secret, secret); err == nil {
+			t.Error("a key became a surface's name")
+		}
+		if _, err := b.service.UpdateProject(t.Context(), b.alice, secret, facts()); err == nil {
+			t.Error("a key named a project")
+		}
+	}
 	if n := b.count(t, "projects", "true") + b.count(t, "name_claims", "true"); n != 0 {
 		t.Errorf("%d rows were written", n)
 	}
-	if n := b.count(t, "audit_events", "detail::text like '%sb_secret%' or target like '%sb_secret%'"); n != 0 {
+	if n := b.count(t, "audit_events", "(detail::text || target) ~ 'sb_secret|eyJ'"); n != 0 {
 		t.Errorf("%d audit rows hold the key", n)
 	}
 }
@@ -150,7 +159,7 @@ func TestField12_ForwardedHostCountsFromTrustedProxiesOnly(t *testing.T) {
 		{"203.0.113.9:1234", "mcp.example.test.:8443", "", "mcp.example.test:8443"},
 		{"203.0.113.9:1234", "mcp.example.test:80", "", "mcp.example.test:80"},
 	} {
-		r := httptest.NewRequest("POST", "/acme/mcp", nil)
+		r := httptest.NewRequest(http.MethodPost, "/acme/mcp", nil)
 		r.RemoteAddr, r.Host = c.remote, c.host
 		if c.forwarded != "" {
 			r.Header.Set("X-Forwarded-Host", c.forwarded)
@@ -168,7 +177,7 @@ func TestField13_HostileHostIsNoHost(t *testing.T) {
 	for _, hostile := range []string{
 		`evil"; error="x`, "evil\r\nx: y", "mcp.example.test@evil", "mcp.example.test/evil", "%6dcp.example.test", "mcp.example.test#", strings.Repeat("a", 300),
 	} {
-		r := httptest.NewRequest("POST", "/acme/mcp", nil)
+		r := httptest.NewRequest(http.MethodPost, "/acme/mcp", nil)
 		r.RemoteAddr, r.Host = "10.1.2.3:1234", "mcp.example.test"
 		r.Header["X-Forwarded-Host"] = []string{hostile}
 		if got := hosts.EffectiveHost(r); got != "" {

@@ -74,7 +74,7 @@ func (s *Service) claimName(ctx context.Context, q *db.Queries, p Principal, slu
 // moved is unverified again.
 func (s *Service) UpdateProject(ctx context.Context, p Principal, slug string, facts ProjectFacts) (Project, error) {
 	var project Project
-	a := &act{action: "project.update", target: slug}
+	a := &act{action: "project.update", target: typedName(slug)}
 	err := s.change(ctx, p, a, func(q *db.Queries) error {
 		if err := checkFacts(facts); err != nil {
 			return err

@@ -25,7 +25,7 @@ func (s *Service) EnsureSurface(ctx context.Context, p Principal, project, slug 
 		return Surface{}, err
 	}
 	var surface Surface
-	a := &act{action: "surface.create", target: project + "/" + slug}
+	a := &act{action: "surface.create", target: typedName(project, slug)}
 	err = s.change(ctx, p, a, func(q *db.Queries) error {
 		if err := CheckSurfaceSlug(slug); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Service) Surfaces(ctx context.Context, p Principal, project string) ([]
 // a rule at once.
 func (s *Service) SetState(ctx context.Context, p Principal, project, slug string, state State) (Surface, error) {
 	var surface Surface
-	a := &act{action: "surface.state", target: project + "/" + slug}
+	a := &act{action: "surface.state", target: typedName(project, slug)}
 	err := s.change(ctx, p, a, func(q *db.Queries) error {
 		if state != StateLive && state != StateReadOnly && state != StatePaused {
 			return fault.New(fault.Invalid, "state_invalid", "A surface's state is live, read_only or paused.")
