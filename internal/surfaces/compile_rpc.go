@@ -309,7 +309,10 @@ func (b *rpcTool) returns() (Returns, *schema, templateNames) {
 		column := &Column{Name: "result", SQLType: v.sql, JSON: v.json, AsText: v.asText, Nullable: true}
 		if r.Set {
 			out.Properties.add("items", &schema{Type: "array", Items: v.output(true)})
-			return Returns{Kind: ReturnsScalars, Scalar: column}, out, templateNames{section: true, items: []string{"."}}
+			if b.spec.Result.Value == string(ResultText) {
+				b.errorf(b.spec.Result.at, "%s returns a list of plain values, which have no names for a template: write result: hybrid", b.spec.Function.Value)
+			}
+			return Returns{Kind: ReturnsScalars, Scalar: column}, out, templateNames{section: true}
 		}
 		out.Properties.add("result", v.output(true))
 		return Returns{Kind: ReturnsScalar, Scalar: column}, out, templateNames{values: []string{"result"}}

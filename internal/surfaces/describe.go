@@ -108,9 +108,16 @@ func (b *tableTool) describeList(o *OperationSpec, p *ListPlan) string {
 		}
 		more = append(more, "Filters (all must match): "+strings.Join(arguments, ", ")+".")
 	}
-	more = append(more, fmt.Sprintf("Ordered by %s, %d rows a page, %d at most.", p.Orders[0].Name, p.DefaultLimit, p.MaxLimit))
+	more = append(more, fmt.Sprintf("Ordered by %s, %d rows a page, %d at most.", orderWords(p.Orders[0]), p.DefaultLimit, p.MaxLimit))
 	more = append(more, "While has_more is true, call again with cursor set to next_cursor.")
 	return lead + " " + strings.Join(more, " ")
+}
+
+func orderWords(o Order) string {
+	if o.Keys[0].Desc {
+		return o.Keys[0].Column.Name + " (descending)"
+	}
+	return o.Keys[0].Column.Name
 }
 
 func (b *tableTool) describeGet(o *OperationSpec) string {

@@ -73,6 +73,10 @@ func (r *report) sectionProblem(t Text, name string, allowed templateNames) {
 }
 
 func (r *report) templateName(t Text, name string, inside bool, allowed templateNames) {
+	if name == "" || strings.ContainsAny(name, "{}") {
+		r.errorf(t.at, "the template has a tag that is not a name: write {{name}} or {{#items}} … {{/items}}")
+		return
+	}
 	known := allowed.values
 	if inside {
 		known = allowed.items
