@@ -29,8 +29,8 @@ import (
 
 // EnvURL names the environment variable that, when set, makes Start use an
 // existing server instead of starting one. Its value is a connection URL
-// (postgres://user:password@host:port/database) of a role that may create
-// databases and roles.
+// (postgres://user:password@host:port/database) of a superuser. Roles that
+// tests create there stay.
 const EnvURL = "CHUMBO_TEST_DATABASE_URL"
 
 // Options say how a server is started. The zero value works.

@@ -25,7 +25,7 @@ func ChildServer() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(s.process.cmd.Process.Pid, s.process.dir)
+	_, _ = fmt.Fprintln(os.Stdout, s.process.cmd.Process.Pid, s.process.dir)
 	select {}
 }
 

@@ -71,7 +71,8 @@ func (q *apiRequest) callBody() (raw []byte, names []string, err error) {
 		}
 	}
 	var object map[string]json.RawMessage
-	if json.Unmarshal(first, &object) != nil {
+	isObject := json.Unmarshal(first, &object) == nil
+	if !isObject {
 		return raw, nil, nil // only a single unnamed parameter can take it
 	}
 	return first, slices.Sorted(maps.Keys(object)), nil

@@ -77,14 +77,14 @@ func (q *apiRequest) parseQuery(raw string, isCall bool) error {
 	var selected *string
 	for _, p := range queryPairs(raw) {
 		var err error
-		switch {
-		case p.key == "select":
+		switch p.key {
+		case "select":
 			if selected == nil {
 				selected = &p.value
 			}
-		case p.key == "columns":
+		case "columns":
 			q.columns, err = parseNames("columns parameter", p.value)
-		case p.key == "on_conflict":
+		case "on_conflict":
 			q.onConflict, err = parseNames("on_conflict parameter", p.value)
 		default:
 			err = q.parsePair(p, isCall)
@@ -156,8 +156,8 @@ func (q *apiRequest) parseControl(what, at, value string) error {
 		q.order[at] = terms
 		return err
 	}
-	n, err := strconv.Atoi(value)
-	if err != nil {
+	n, isNumber := number(value)
+	if !isNumber {
 		return nil // "limit=abc" is ignored
 	}
 	if n < 0 {
@@ -174,6 +174,11 @@ func (q *apiRequest) parseControl(what, at, value string) error {
 	}
 	q.window[at] = w
 	return nil
+}
+
+func number(s string) (n int, ok bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil
 }
 
 func (q *apiRequest) windowAt(at string) window {
@@ -258,16 +263,16 @@ func (q *apiRequest) applyRange(header string) error {
 	if m == nil {
 		return nil
 	}
-	from, err := strconv.Atoi(m[1])
-	if err != nil {
-		return nil
+	from, isNumber := number(m[1])
+	if !isNumber {
+		return nil // longer than any number
 	}
 	w := q.windowAt("")
 	end := -1 // of the query's window, exclusive
 	if w.limit >= 0 {
 		end = w.offset + w.limit
 	}
-	if to, err := strconv.Atoi(m[2]); err == nil {
+	if to, isNumber := number(m[2]); isNumber {
 		if to < from {
 			return outOfRange("The lower boundary must be lower than or equal to the upper boundary in the Range header.")
 		}

@@ -53,7 +53,7 @@ func (s source) column(b *statement, f field) string {
 
 // condition is the SQL of a filter or group on the source.
 func (s source) condition(b *statement, c condition) string {
-	sql := ""
+	var sql string
 	switch {
 	case c.group != "":
 		parts := make([]string, len(c.parts))

@@ -103,7 +103,7 @@ func (g *gateway) serveRoot(w http.ResponseWriter, r *http.Request) {
 // answers and returns false where the key is missing or wrong.
 func (g *gateway) admit(w http.ResponseWriter, r *http.Request) bool {
 	key := r.Header.Get("Apikey")
-	role := ""
+	var role string
 	switch key {
 	case "":
 		writeGatewayError(w, http.StatusUnauthorized, "UNAUTHORIZED_MISSING_API_KEY", "No API key found in request",

@@ -91,7 +91,7 @@ func (c client) do(method, path, body string, headers ...string) reply {
 
 func send(t testing.TB, req *http.Request) reply {
 	t.Helper()
-	res, err := http.DefaultClient.Do(req)
+	res, err := new(http.Client).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
