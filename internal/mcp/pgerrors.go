@@ -253,7 +253,7 @@ func (a typedArgument) issue() fault.Issue {
 	case "bool":
 		message = "must be true or false"
 	}
-	return fault.Issue{Path: "/" + a.name, Message: message}
+	return fault.Issue{Path: pointer([]string{a.name}), Message: message}
 }
 
 func isTextType(sqlType string) bool {

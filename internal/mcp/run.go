@@ -171,7 +171,7 @@ func (a arguments) get(name string) token {
 func invalid(name, message string) *toolError {
 	issue := fault.Issue{Message: message}
 	if name != "" {
-		issue.Path = "/" + name
+		issue.Path = pointer([]string{name})
 	}
 	return &toolError{kind: fault.Invalid.String(), detail: "An argument is not accepted. Change it and call again.", issues: []fault.Issue{issue}}
 }

@@ -9,15 +9,6 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
-// The shapes of a function's answer (surfaces.Returns.Kind).
-const (
-	returnsVoid    = "void"
-	returnsScalar  = "scalar"
-	returnsRow     = "row"
-	returnsRows    = "rows"
-	returnsScalars = "scalars"
-)
-
 // rpc calls a function with the declared arguments that were given, as the
 // tokens they came as. It always posts: in a GET, text such as is.null would
 // be taken for a filter.
@@ -68,7 +59,7 @@ func (t *toolCall) rpcTooLarge(plan *surfaces.RPCPlan) *toolError {
 }
 
 func (t *toolCall) rpcPage(returns surfaces.Returns, body []byte) (*page, error) {
-	if returns.Kind == returnsVoid {
+	if returns.Kind == surfaces.ReturnsVoid {
 		return t.finish([]byte(`{"ok":true}`), func(dst []byte) []byte { return append(dst, "Done."...) }, nil)
 	}
 	clean, err := cleanJSON(body)
@@ -76,13 +67,13 @@ func (t *toolCall) rpcPage(returns surfaces.Returns, body []byte) (*page, error)
 		return nil, err
 	}
 	switch returns.Kind {
-	case returnsScalar:
+	case surfaces.ReturnsScalar:
 		return t.scalarPage(returns.Scalar, clean)
-	case returnsScalars:
+	case surfaces.ReturnsScalars:
 		return t.scalarsPage(returns.Scalar, clean)
-	case returnsRow:
+	case surfaces.ReturnsRow:
 		return t.rpcRow(returns.Columns, clean)
-	case returnsRows:
+	case surfaces.ReturnsRows:
 		return t.rpcRows(returns.Columns, clean)
 	}
 	return nil, errShape
