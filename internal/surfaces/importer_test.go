@@ -246,7 +246,11 @@ func compileSchema(t testing.TB, raw []byte) *jsonschema.Schema {
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
+		// By a rename, since other tests read the file meanwhile.
+		if err := os.WriteFile(path+".new", got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
 			t.Fatal(err)
 		}
 	}

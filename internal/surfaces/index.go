@@ -4,24 +4,29 @@ import "strings"
 
 // index finds things in a snapshot by name.
 type index struct {
-	snap      *Snapshot
-	relations map[string]*RelationSchema   // schema.name
-	functions map[string][]*FunctionSchema // schema.name
-	enums     map[string][]string          // schema.name
-	known     map[string]bool              // roles whose rights the snapshot has
-	usage     map[string][]string          // schema to roles
+	snap       *Snapshot
+	relations  map[string]*RelationSchema   // schema.name
+	functions  map[string][]*FunctionSchema // schema.name
+	enums      map[string][]string          // schema.name
+	composites map[string]bool              // schema.name; every relation is one, too
+	known      map[string]bool              // roles whose rights the snapshot has
+	usage      map[string][]string          // schema to roles
 }
 
 func newIndex(snap *Snapshot) *index {
 	ix := &index{snap: snap, relations: map[string]*RelationSchema{}, functions: map[string][]*FunctionSchema{},
-		enums: map[string][]string{}, known: map[string]bool{}, usage: map[string][]string{}}
+		enums: map[string][]string{}, composites: map[string]bool{}, known: map[string]bool{}, usage: map[string][]string{}}
 	for i := range snap.Relations {
 		r := &snap.Relations[i]
 		ix.relations[r.Schema+"."+r.Name] = r
+		ix.composites[r.Schema+"."+r.Name] = true
 	}
 	for i := range snap.Functions {
 		f := &snap.Functions[i]
 		ix.functions[f.Schema+"."+f.Name] = append(ix.functions[f.Schema+"."+f.Name], f)
+	}
+	for _, c := range snap.Composites {
+		ix.composites[c.Schema+"."+c.Name] = true
 	}
 	for _, e := range snap.Enums {
 		ix.enums[e.Schema+"."+e.Name] = e.Labels

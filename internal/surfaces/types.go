@@ -8,8 +8,8 @@ type value struct {
 	asText bool
 	labels []string // of an enum
 	item   *value   // of an array
-	json1  bool     // json, which has no equality
-	opaque bool     // a composite or an extension's type
+	opaque bool     // a composite, a pseudo-type or an extension's type
+	object bool     // a composite: an object of its attributes
 }
 
 // catalogSchema is where Postgres keeps its own types.
@@ -38,7 +38,7 @@ func (ix *index) typeOf(t TypeRef) value {
 	if t.Name == "citext" {
 		return value{sql: t.Name, json: JSONString}
 	}
-	return value{sql: t.Name, json: JSONAny, opaque: true}
+	return value{sql: t.Name, json: JSONAny, opaque: true, object: ix.composites[t.Schema+"."+t.Name]}
 }
 
 func catalogType(name string) value {
@@ -53,7 +53,7 @@ func catalogType(name string) value {
 	case "bool":
 		v.json = JSONBoolean
 	case "json", "jsonb":
-		v.json, v.json1 = JSONAny, name == "json"
+		v.json = JSONAny
 	case "record", "anyelement", "anyarray", "anycompatible":
 		v.json, v.opaque = JSONAny, true
 	}
@@ -118,7 +118,7 @@ func (v value) input() *schema {
 		return &schema{Type: "string", Enum: v.labels}
 	case v.json == JSONArray:
 		return &schema{Type: "array", Items: v.item.input()}
-	case v.json == JSONAny && v.opaque:
+	case v.object:
 		return &schema{Type: "object"}
 	case v.json == JSONAny:
 		return &schema{}
@@ -151,8 +151,13 @@ func (v value) hint() string {
 	case "json", "jsonb":
 		return "any JSON value"
 	}
-	if v.json == JSONArray {
+	switch {
+	case v.json == JSONArray:
 		return "a list"
+	case v.object:
+		return "an object of the database type " + v.sql
+	case v.opaque:
+		return "a value of the database type " + v.sql
 	}
 	return ""
 }
