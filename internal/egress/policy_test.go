@@ -172,3 +172,29 @@ func TestField83_ReboundNameIsCheckedAtEveryDial(t *testing.T) {
 		t.Errorf("dialed %v, want only the checked public address", dialed)
 	}
 }
+
+func TestMappedAnswerOfAResolverIsDialedAsIPv4(t *testing.T) {
+	t.Parallel()
+	var dialed string
+	g := unreachable(t, Policy{}, map[string][]string{"mapped.example.test": {"::ffff:93.184.216.34"}})
+	g.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+		dialed = address
+		return nil, errors.New("nobody there")
+	}
+	if _, err := newClient(g).Do(get(t, "https://mapped.example.test/"), Options{}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v", err)
+	}
+	if dialed != "93.184.216.34:443" {
+		t.Errorf("dialed %q", dialed)
+	}
+}
+
+func TestRefusedAddressesSayNothingAboutTheLane(t *testing.T) {
+	t.Parallel()
+	client := newClient(unreachable(t, Policy{}, map[string][]string{"loop.example.test": {"127.0.0.1"}}))
+	for range 2 * breakerRow {
+		if _, err := client.Do(get(t, "https://loop.example.test/"), Options{Lane: "a"}); !fault.Is(err, fault.Invalid) {
+			t.Fatalf("got %v, want a refused address", err)
+		}
+	}
+}

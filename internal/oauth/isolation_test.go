@@ -106,3 +106,21 @@ func TestAliceAndBobAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestOneProjectsRefusalOfATokenIsNothingToAnother(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	alice := b.ep
+	thief := b.project("https://thief.example.test", "/thief/mcp")
+	thief.Project.Issuer = alice.Project.Issuer
+	b.sources.rings[thief.Project.JWKSURI].rotate(newES256(t, "k1"))
+	token := b.token(nil)
+	b.refuses(thief, token, reasonSignature) // remembered as rejected, there
+	caller := b.accepts(alice, token)
+	b.refuses(thief, token, reasonSignature)
+	_ = b.auth.Refused(thief, caller)
+	b.accepts(alice, token)
+	if b.auth.memo.get(keyOf(thief.Project.ID, token)) != nil {
+		t.Error("the other project remembers the token")
+	}
+}
