@@ -5,7 +5,7 @@
 set -euo pipefail
 mcp=${1:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD]}
 email=${2:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD]}
-password=${3:-demo-${email%%@*}}
+password=${3:-correct horse battery}
 redirect=http://127.0.0.1:33418/callback
 
 # json KEY: the first text value of KEY in the JSON on standard input.
@@ -27,19 +27,16 @@ echo "   $client"
 echo "4. Sign-in and consent, as the app's own pages do it"
 verifier=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 challenge=$(printf %s "$verifier" | openssl dgst -sha256 -binary | openssl base64 -A | tr '+/' '-_' | tr -d =)
-authorization=$(curl -s -o /dev/null -w '%{redirect_url}' -G "$issuer/oauth/authorize" -d response_type=code -d "client_id=$client" \
+page=$(curl -s -o /dev/null -w '%{redirect_url}' -G "$issuer/oauth/authorize" -d response_type=code -d "client_id=$client" \
   --data-urlencode "redirect_uri=$redirect" -d state=xyz -d "code_challenge=$challenge" -d code_challenge_method=S256)
-authorization=${authorization##*authorization_id=}
-project=${issuer%/auth/v1}
-session=$(curl -s "$issuer/token?grant_type=password" -H 'Content-Type: application/json' -d '{"email":"'"$email"'","password":"'"$password"'"}' | json access_token)
-consent=$(curl -s "$issuer/oauth/authorizations/$authorization" -H "Authorization: Bearer $session")
-back=$(printf %s "$consent" | json redirect_url)
-if [ -z "$back" ]; then
-  back=$(curl -s "$issuer/oauth/authorizations/$authorization/consent" -H "Authorization: Bearer $session" \
-    -H 'Content-Type: application/json' -d '{"action":"approve"}' | json redirect_url)
-fi
-code=${back##*code=}; code=${code%%[&\\]*}
-echo "   signed in as $email at $project"
+app=${page%%/oauth/consent*}
+cookies=$(mktemp); trap 'rm -f "$cookies"' EXIT
+curl -s -o /dev/null -c "$cookies" "$app/sign-in" --data-urlencode "email=$email" --data-urlencode "password=$password"
+curl -s -o /dev/null -b "$cookies" "$page"
+back=$(curl -s -o /dev/null -w '%{redirect_url}' -b "$cookies" "$app/oauth/consent" -d "authorization_id=${page##*authorization_id=}" -d action=approve)
+case $back in *code=*) ;; *) echo "   sign-in did not lead to a code: is the password right?" >&2; exit 1 ;; esac
+code=${back##*code=}; code=${code%%&*}
+echo "   signed in as $email at $app"
 
 echo "5. The token"
 token=$(curl -s "$issuer/oauth/token" -d grant_type=authorization_code -d "code=$code" -d "client_id=$client" \

@@ -24,7 +24,7 @@ func checkMasterKey(ctx context.Context, store *db.Store, keys *seal.Keyset) err
 		if err := q.InsertInstanceFact(ctx, db.InsertInstanceFactParams{Name: masterKeyFact, Value: keys.Check()}); err != nil {
 			return err
 		}
-		check, err := q.InstanceFact(ctx, db.InstanceFactParams{Name: masterKeyFact})
+		check, err := q.InstanceFact(ctx, masterKeyFact)
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 	own.Handle("GET /app", start)
 	own.Handle("GET /app/", start)
 	assets := web.Assets()
+	shared := sharedHosts(hosts)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
@@ -38,9 +39,9 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 			writeText(w, http.StatusOK, "ok")
 		case path == "/readyz":
 			ready(w, r, pool)
-		case path == "/" && hosts.Shared(hosts.EffectiveHost(r)):
+		case path == "/" && shared[hosts.EffectiveHost(r)]:
 			start.ServeHTTP(w, r)
-		case isOwn(path) && hosts.Shared(hosts.EffectiveHost(r)):
+		case isOwn(path) && shared[hosts.EffectiveHost(r)]:
 			own.ServeHTTP(w, r)
 		case strings.HasPrefix(path, web.AssetsPath): // a connect page on a surface's own host
 			assets.ServeHTTP(w, r)
@@ -48,6 +49,17 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 			surfaceHandler.ServeHTTP(w, r)
 		}
 	})
+}
+
+// sharedHosts are the hosts the instance itself is reached at.
+func sharedHosts(hosts tenants.Hosts) map[string]bool {
+	shared := map[string]bool{}
+	for _, base := range append([]string{hosts.PublicURL}, hosts.Aliases...) {
+		if u, err := url.Parse(base); err == nil {
+			shared[strings.ToLower(u.Host)] = true
+		}
+	}
+	return shared
 }
 
 func isOwn(path string) bool {

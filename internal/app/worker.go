@@ -53,13 +53,13 @@ func Migrate(ctx context.Context, cfg Config) error {
 }
 
 // passwordOf is the password inside a database URL.
-func passwordOf(dsn seal.Secret, setting string) (seal.Secret, error) {
+func passwordOf(dsn seal.Secret, setting string) (string, error) {
 	config, err := pgx.ParseConfig(dsn.Reveal())
 	if err != nil {
-		return seal.Secret{}, fmt.Errorf("%s is not a Postgres URL", setting) // the parser's text may quote the password
+		return "", fmt.Errorf("%s is not a Postgres URL", setting) // the parser's text may quote the password
 	}
 	if config.Password == "" {
-		return seal.Secret{}, fmt.Errorf("%s has no password: migrate sets the role's password from it", setting)
+		return "", fmt.Errorf("%s has no password: migrate sets the role's password from it", setting)
 	}
-	return seal.NewSecret(config.Password), nil
+	return config.Password, nil
 }

@@ -51,7 +51,7 @@ func (f *fixture) prepare(ctx context.Context) error {
 	var err error
 	f.template, err = f.postgres.Template(ctx, "bench", func(ctx context.Context, dsn string) error {
 		return db.Migrate(ctx, dsn, db.MigrateOptions{
-			ServerPassword: seal.NewSecret(f.postgres.RolePassword("chumbo_server")), RiverPassword: seal.NewSecret(f.postgres.RolePassword("chumbo_river")),
+			ServerPassword: f.postgres.RolePassword("chumbo_server"), RiverPassword: f.postgres.RolePassword("chumbo_river"),
 		})
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -39,62 +39,75 @@ func newBrowser(t *testing.T) context.Context {
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, stop := chromedp.NewContext(allocator)
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	t.Cleanup(func() { cancel(); stop(); stopAllocator() })
-	chromedp.ListenTarget(ctx, func(event any) {
-		if e, ok := event.(*runtime.EventExceptionThrown); ok {
-			t.Errorf("script error: %s", e.ExceptionDetails.Text)
-		}
-	})
-	return ctx
+	t.Cleanup(func() { stop(); stopAllocator() })
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first run starts the browser
+		t.Fatal(err)
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(cancel)
+	return limited
 }
 
 // screenshot keeps a picture of the page where CHUMBO_TEST_SCREENSHOTS names a
 // folder.
-func screenshot(name string) chromedp.Action {
-	return chromedp.ActionFunc(func(ctx context.Context) error {
-		folder := os.Getenv("CHUMBO_TEST_SCREENSHOTS")
-		if folder == "" {
-			return nil
-		}
-		var png []byte
-		if err := chromedp.FullScreenshot(&png, 100).Do(ctx); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600)
-	})
+func screenshot(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	folder := os.Getenv("CHUMBO_TEST_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	png := look(t, ctx, chromedp.FullScreenshot(100))
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// widths are the two sizes every page must fit.
-var widths = []int64{1440, 390}
+// look runs an action that answers something.
+func look[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
+	t.Helper()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
 
-func TestConnectPageFitsEveryWidthAndCopies(t *testing.T) {
+// act runs actions one after the other.
+func act(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConnectPageFitsEveryWidthInBothThemes(t *testing.T) {
 	t.Parallel()
 	ctx := newBrowser(t)
-	for _, width := range widths {
+	for _, width := range []int64{1440, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			var heading, shown string
-			var overflow bool
-			err := chromedp.Run(ctx,
-				chromedp.EmulateViewport(width, 900),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-				chromedp.Navigate(running.MCPURL),
-				chromedp.Text("h1", &heading, chromedp.ByQuery),
-				chromedp.Text(".copyable-value", &shown, chromedp.ByQuery),
-				chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &overflow),
-				screenshot("connect-"+scheme+"-"+map[int64]string{1440: "1440", 390: "390"}[width]),
-			)
-			if err != nil {
-				t.Fatal(err)
-			}
+			act(t, ctx, chromedp.EmulateViewport(width, 900), colourScheme(scheme), chromedp.Navigate(running.MCPURL))
+			heading, shown := look(t, ctx, chromedp.Text("h1")), look(t, ctx, chromedp.Text(".copyable-value"))
 			if !strings.HasPrefix(heading, "Connect ") || shown != running.MCPURL {
 				t.Errorf("page says %q and shows %q", heading, shown)
 			}
-			if overflow {
+			if look(t, ctx, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {
 				t.Errorf("at %d px the page scrolls sideways", width)
 			}
+			if !look(t, ctx, chromedp.Evaluate[bool](`document.querySelector("[data-copy]").hidden === false`)) {
+				t.Error("the copy button does not appear: the script did not run")
+			}
+			screenshot(t, ctx, fmt.Sprintf("connect-%s-%d", scheme, width))
 		}
 	}
+}
+
+func colourScheme(name string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		})
+		return err
+	})
 }
 
 // TestPersonSignsInWithTheKeyboardAlone walks the app's sign-in and consent
@@ -119,27 +132,18 @@ func TestPersonSignsInWithTheKeyboardAlone(t *testing.T) {
 		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"},
 	}.Encode()
 	alice := newPerson(t, "alice@example.test")
-	var consent string
-	err := chromedp.Run(ctx,
-		chromedp.EmulateViewport(390, 844),
-		chromedp.Navigate(start),
-		chromedp.WaitVisible(`input[type=email]`, chromedp.ByQuery),
-		screenshot("standin-sign-in-390"),
-		chromedp.SendKeys(`input[type=email]`, alice.email, chromedp.ByQuery),
-		chromedp.SendKeys(`input[type=password]`, alice.password+"\r", chromedp.ByQuery),
-		chromedp.WaitVisible(`button[value=approve]`, chromedp.ByQuery),
-		screenshot("standin-consent-390"),
-		chromedp.Text("body", &consent, chromedp.ByQuery),
-		chromedp.EmulateViewport(1440, 900),
-		screenshot("standin-consent-1440"),
-		chromedp.SendKeys(`button[value=approve]`, "\r", chromedp.ByQuery),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	act(t, ctx, chromedp.EmulateViewport(390, 844), chromedp.Navigate(start), chromedp.Query("input[type=email]"))
+	screenshot(t, ctx, "standin-sign-in-390")
+	act(t, ctx, chromedp.SendKeys("input[type=email]", alice.email), chromedp.SendKeys("input[type=password]", alice.password+"\r"),
+		chromedp.Query("button[value=approve]"))
+	screenshot(t, ctx, "standin-consent-390")
+	consent := look(t, ctx, chromedp.Text("body"))
 	if !strings.Contains(consent, "Browser end-to-end") || !strings.Contains(consent, alice.email) {
 		t.Errorf("the consent page does not say who asks and as whom: %s", consent)
 	}
+	act(t, ctx, chromedp.EmulateViewport(1440, 900))
+	screenshot(t, ctx, "standin-consent-1440")
+	act(t, ctx, chromedp.SendKeys("button[value=approve]", "\r"))
 	select {
 	case q := <-back:
 		if q.Get("code") == "" || q.Get("state") != "s-1" {

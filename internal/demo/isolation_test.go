@@ -121,7 +121,7 @@ func TestAliceCannotArchiveBobsCustomer(t *testing.T) {
 	alice, _, _ := goClient(t, "alice@example.test", "2026-07-28")
 	bob, _, _ := goClient(t, "bob@example.test", "2026-07-28")
 	his := listAll(t, bob)[0]
-	arguments := map[string]any{"customer_id": his["id"]}
+	arguments := map[string]any{"id": his["id"]}
 	result, err := alice.CallTool(t.Context(), &mcp.CallToolParams{Name: "archive_customer", Arguments: arguments})
 	if err != nil {
 		t.Fatal(err)

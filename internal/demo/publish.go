@@ -21,6 +21,9 @@ import (
 //go:embed surfaces/*.yaml
 var surfaceFiles embed.FS
 
+// organizations are the stand-in's, by member.
+var organizations = map[string]string{standin.AliceEmail: "Acme", standin.BobEmail: "Globex"}
+
 const (
 	projectSlug = "crm"
 	ownerEmail  = "owner@example.test"
@@ -35,7 +38,7 @@ func publish(ctx context.Context, server *app.Server, cfg app.Config, project *s
 	}
 	b := builder{base: cfg.PublicURL + "/api/v1", token: token}
 	err = b.send(ctx, http.MethodPost, "/projects", map[string]string{
-		"url": project.URL(), "publishable_key": project.PublishableKey(), "slug": projectSlug, "name": "Acme CRM",
+		"url": project.URL(), "publishable_key": project.PublishableKey(), "slug": projectSlug, "name": "Demo CRM",
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -58,13 +61,13 @@ func publish(ctx context.Context, server *app.Server, cfg app.Config, project *s
 		ProjectURL: project.URL(), PublishableKey: project.PublishableKey(), APIToken: token.Reveal(),
 	}
 	for _, u := range standin.CRMUsers() {
-		r.Users = append(r.Users, readyUser{Email: u.Email, Password: u.Password, Organization: standin.CRMOrganization(u.Email)})
+		r.Users = append(r.Users, readyUser{Email: u.Email, Password: u.Password, Organization: organizations[u.Email]})
 	}
 	return r, nil
 }
 
 func importSchema(ctx context.Context, project *standin.Project) (*surfaces.Snapshot, error) {
-	conn, err := pgx.Connect(ctx, project.DatabaseURL())
+	conn, err := pgx.Connect(ctx, project.DSN())
 	if err != nil {
 		return nil, fmt.Errorf("connect to the stand-in's database: %w", err)
 	}
@@ -84,13 +87,16 @@ func (b *builder) publish(ctx context.Context, surface string) (url string, err 
 		return "", err
 	}
 	var answer struct {
-		URL string `json:"url"`
+		URLs []string `json:"urls"` // primary first
 	}
 	path := "/projects/" + projectSlug + "/surfaces/" + surface + "/publish"
 	if err := b.send(ctx, http.MethodPost, path, map[string]string{"file": string(file)}, &answer); err != nil {
 		return "", err
 	}
-	return answer.URL, nil
+	if len(answer.URLs) == 0 {
+		return "", fmt.Errorf("publish %s: the answer names no URL", surface)
+	}
+	return answer.URLs[0], nil
 }
 
 func (b *builder) send(ctx context.Context, method, path string, body, answer any) error {

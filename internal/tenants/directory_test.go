@@ -119,6 +119,23 @@ func TestUnprovenProjectsAreNotServedWhereOwnershipIsRequired(t *testing.T) {
 	}
 }
 
+// A project whose tokens would go to another origin than their issuer's needs
+// the proof even where others do not.
+func TestSplitIssuerIsServedOnlyWhenProven(t *testing.T) {
+	t.Parallel()
+	b := setup(t, tenants.Hosts{})
+	b.surface(t, b.alice, "acme-crm", "main")
+	b.Exec(t, "update projects set api_origin = 'https://elsewhere.example.test'")
+	d := directory(t, b, tenants.DirectoryConfig{RequireOwnership: false})
+	if _, err := d.Lookup(t.Context(), host, "/acme-crm/mcp"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("unproven split issuer: %v, want not found", err)
+	}
+	b.Exec(t, "update projects set verified_at = now()")
+	if _, err := d.Lookup(t.Context(), host, "/acme-crm/mcp"); err != nil {
+		t.Errorf("proven split issuer: %v", err)
+	}
+}
+
 func TestNewerFormatKeepsTheLastKnownRevisionServing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tenants.Hosts{})

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
@@ -96,7 +97,8 @@ func (d *Directory) fill(ctx context.Context, e *entry, key lookupKey, path stri
 		e.absent = errMisdirected()
 		return nil
 	}
-	if row.SurfaceID.IsZero() || row.Revision == 0 || d.require && row.VerifiedAt == nil {
+	unproven := row.VerifiedAt == nil && (d.require || splitIssuer(row))
+	if row.SurfaceID.IsZero() || row.Revision == 0 || unproven {
 		e.absent = errNotFound()
 		return nil
 	}
@@ -110,6 +112,14 @@ func (d *Directory) fill(ctx context.Context, e *entry, key lookupKey, path stri
 	}
 	e.endpoint = ep
 	return nil
+}
+
+// splitIssuer reports whether tokens of the project's issuer would go to
+// another origin than the issuer's own. Such a project needs the ownership
+// proof even where others do not.
+func splitIssuer(row db.LookupSurfaceRow) bool {
+	origin, err := supabase.APIOrigin(row.Issuer)
+	return err != nil || origin != row.APIOrigin
 }
 
 // keep stores an answer if it is still right, and drops what it replaces.
