@@ -29,7 +29,7 @@ const testHost = "mcp.example.test"
 
 // bundle is the edge over in-memory neighbours.
 type bundle struct {
-	t         *testing.T
+	t         testing.TB
 	handler   *Handler
 	directory *memoryDirectory
 	auth      *memoryAuth
@@ -39,7 +39,7 @@ type bundle struct {
 	server    *httptest.Server
 }
 
-func setup(t *testing.T) *bundle {
+func setup(t testing.TB) *bundle {
 	t.Helper()
 	b := &bundle{
 		t: t, directory: newMemoryDirectory(), auth: &memoryAuth{callers: map[string]*oauth.Caller{}},
@@ -317,7 +317,7 @@ func (b *bundle) send(q request) *http.Response {
 	return w.Result()
 }
 
-func bodyOf(t *testing.T, res *http.Response) string {
+func bodyOf(t testing.TB, res *http.Response) string {
 	t.Helper()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {

@@ -177,7 +177,7 @@ func TestUnavailableIsNeverAChallenge(t *testing.T) {
 			tc.breaks(b)
 			res := b.send(modern("tools/list", "", "").as("alice"))
 			body := bodyOf(t, res)
-			if res.StatusCode != 503 || res.Header.Get("Retry-After") != "2" || res.Header.Get("WWW-Authenticate") != "" {
+			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "2" || res.Header.Get("WWW-Authenticate") != "" {
 				t.Fatalf("status %d, headers %v", res.StatusCode, res.Header)
 			}
 			if strings.Contains(body, "10.1.2.3") || !strings.Contains(body, "trace_id") {
@@ -193,7 +193,7 @@ func TestField96_VerifierTextStaysInside(t *testing.T) {
 	b.surface("acme", nil)
 	b.auth.err = errors.New(`Get "https://10.1.2.3/jwks": dial tcp 10.1.2.3:443: refused`)
 	res := b.send(modern("tools/list", "", "").as("alice"))
-	if body := bodyOf(t, res); res.StatusCode != 500 || strings.Contains(body, "10.1.2.3") || !strings.Contains(body, res.Header.Get("Chumbo-Request-Id")) {
+	if body := bodyOf(t, res); res.StatusCode != http.StatusInternalServerError || strings.Contains(body, "10.1.2.3") || !strings.Contains(body, res.Header.Get("Chumbo-Request-Id")) {
 		t.Fatalf("status %d, body %s", res.StatusCode, body)
 	}
 }
@@ -225,7 +225,7 @@ func TestField17_PreflightAllowsEveryHeader(t *testing.T) {
 	res := b.send(request{method: "OPTIONS", header: map[string]string{
 		"Origin": "https://inspector.example.test", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked,
 	}})
-	if res.StatusCode != 204 || res.Header.Get("Access-Control-Allow-Headers") != asked || res.Header.Get("Access-Control-Allow-Origin") != "*" ||
+	if res.StatusCode != http.StatusNoContent || res.Header.Get("Access-Control-Allow-Headers") != asked || res.Header.Get("Access-Control-Allow-Origin") != "*" ||
 		!strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), "POST") {
 		t.Fatalf("status %d, headers %v", res.StatusCode, res.Header)
 	}
@@ -243,7 +243,7 @@ func TestField16_BrowserCanReadTheChallenge(t *testing.T) {
 		c.Access.Origins = []string{"https://app.example.test"}
 	})
 	res := b.send(request{header: map[string]string{"Origin": "https://inspector.example.test"}})
-	if res.StatusCode != 401 || res.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(strings.Join(res.Header.Values("Access-Control-Expose-Headers"), ","), "WWW-Authenticate") {
+	if res.StatusCode != http.StatusUnauthorized || res.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(strings.Join(res.Header.Values("Access-Control-Expose-Headers"), ","), "WWW-Authenticate") {
 		t.Fatalf("headers %v", res.Header)
 	}
 	res = b.send(request{path: "/listed/mcp", header: map[string]string{"Origin": "https://app.example.test"}})
@@ -280,7 +280,7 @@ func TestField51_GetOpensNoStream(t *testing.T) {
 	b := setup(t)
 	b.caller(b.surface("acme", nil), "alice", "alice")
 	res := b.send(request{method: "GET", token: "alice", header: map[string]string{"Accept": "text/event-stream"}})
-	if res.StatusCode != 405 || res.Header.Get("Allow") == "" {
+	if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") == "" {
 		t.Fatalf("status %d, headers %v", res.StatusCode, res.Header)
 	}
 }
@@ -296,12 +296,12 @@ func TestField95_EachSurfaceHasItsOwnChallenge(t *testing.T) {
 			t.Errorf("%s: challenge %q", path, got)
 		}
 	}
-	if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != 200 {
+	if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != http.StatusOK {
 		t.Errorf("own surface: %d", res.StatusCode)
 	}
 	q := modern("tools/list", "", "").as("alice")
 	q.path = "/other/mcp"
-	if res := b.send(q); res.StatusCode != 401 {
+	if res := b.send(q); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("token of another surface: %d", res.StatusCode)
 	}
 }

@@ -3,8 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"math"
-	"strconv"
+	"errors"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 )
@@ -25,7 +24,6 @@ const (
 type message struct {
 	raw      []byte
 	id       json.RawMessage // as sent; nil for a notification
-	idAt     int             // where id is in raw
 	method   string          // empty for a response of the client
 	params   []byte          // an object, or nil
 	response bool
@@ -43,13 +41,12 @@ func (m *message) isCall() bool { return m.id != nil && !m.response }
 // parseEnvelope reads a request body: one message, or a batch where that is
 // allowed. Errors are *rpcFault with the JSON-RPC code of the refusal.
 func parseEnvelope(body []byte, batches bool) (list []message, batch bool, err error) {
-	switch err := checkJSON(body); err {
-	case nil:
-	case errSyntax:
+	switch err := checkJSON(body); {
+	case errors.Is(err, errSyntax):
 		return nil, false, refuse(fault.CodeParse, "The body is not valid JSON in UTF-8.")
-	case errDuplicate:
+	case errors.Is(err, errDuplicate):
 		return nil, false, refuse(fault.CodeInvalidRequest, "A key is given twice in one object. Send each key once.")
-	default:
+	case err != nil:
 		return nil, false, refuse(fault.CodeInvalidRequest, "The body is nested too deeply.")
 	}
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
@@ -103,7 +100,7 @@ func parseMessage(raw []byte) (message, error) {
 			if !validID(value) {
 				return m, refuse(fault.CodeInvalidRequest, "The id of a request is a string or a number.")
 			}
-			m.id, m.idAt = value, field.start
+			m.id = value
 		case "method":
 			method, ok := text(value)
 			if !ok || method == "" {
@@ -190,46 +187,4 @@ func validID(value []byte) bool {
 		return true
 	}
 	return false
-}
-
-// safeID reports whether the id survives the SDK, which carries numbers as
-// float64 and cuts fractions.
-func safeID(id json.RawMessage) bool {
-	if len(id) == 0 || id[0] == '"' {
-		return true
-	}
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	return err == nil && n > -(1<<53) && n < 1<<53 && strconv.FormatInt(n, 10) == string(id)
-}
-
-// standInID replaces an id that is not safe while the SDK has the message.
-const standInID = math.MaxInt32
-
-// forSDK is the message as the SDK gets it: the same bytes, with a stand-in
-// for an id it would change.
-func (m *message) forSDK() []byte {
-	if !m.isCall() || safeID(m.id) {
-		return m.raw
-	}
-	return splice(m.raw, m.idAt, m.idAt+len(m.id), []byte(strconv.Itoa(standInID)))
-}
-
-// restoreID puts the caller's own id, byte for byte, into the SDK's answer.
-func (m *message) restoreID(answer []byte) []byte {
-	if !m.isCall() || safeID(m.id) {
-		return answer
-	}
-	for _, field := range members(answer, 0) {
-		if field.key == "id" {
-			return splice(answer, field.start, field.end, m.id)
-		}
-	}
-	return answer
-}
-
-func splice(data []byte, start, end int, with []byte) []byte {
-	out := make([]byte, 0, len(data)+len(with))
-	out = append(out, data[:start]...)
-	out = append(out, with...)
-	return append(out, data[end:]...)
 }

@@ -43,7 +43,7 @@ func newHandler(cfg Config, run runner) (*Handler, error) {
 		return nil, err
 	}
 	return &Handler{
-		cfg: cfg, revisions: revisions, transport: newSDKTransport(cfg), listeners: newListeners(cfg.Directory),
+		cfg: cfg, revisions: revisions, transport: oneShot{}, listeners: newListeners(cfg.Directory),
 	}, nil
 }
 
@@ -57,7 +57,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.w = &timedWriter{ResponseWriter: w, x: x}
 	x.w.Header().Set("Chumbo-Request-Id", x.requestID)
 	x.w.Header().Set("Chumbo-Version", h.cfg.Version)
-	x.serve()
+	x.serve() //nolint:contextcheck // the context is in the request
 }
 
 // serve keeps the order of design section 4: host, path, origin, OPTIONS, the

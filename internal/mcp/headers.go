@@ -65,32 +65,6 @@ func decodeHeader(value string) (string, bool) {
 	return string(decoded), err == nil
 }
 
-// sdkHeaders are the headers the SDK gets: what it needs, fixed up, and no
-// credential. It wants both media types in Accept; we answer JSON whatever the
-// client said.
-func sdkHeaders(in http.Header, m *message, version string, stated bool) http.Header {
-	out := http.Header{
-		"Content-Type": {"application/json"},
-		"Accept":       {"application/json, text/event-stream"},
-	}
-	if stated {
-		out["Mcp-Protocol-Version"] = []string{version}
-	}
-	if version < version20260728 {
-		return out
-	}
-	out["Mcp-Method"] = []string{m.method}
-	if m.named {
-		out["Mcp-Name"] = []string{m.name}
-	}
-	for name, values := range in {
-		if strings.HasPrefix(name, "Mcp-Param-") {
-			out[name] = values
-		}
-	}
-	return out
-}
-
 // acceptsHTML reports whether the client names text/html: a browser does, an
 // MCP client does not.
 func acceptsHTML(h http.Header) bool {

@@ -38,7 +38,7 @@ func guard(log *slog.Logger) mcp.Middleware {
 			}
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			defer context.AfterFunc(c.http, cancel)()
+			defer context.AfterFunc(c.http, cancel)() //nolint:contextcheck // the HTTP request ends before the method does
 			defer func() {
 				if p := recover(); p != nil {
 					// The value of a panic may hold what a user typed.
@@ -92,9 +92,14 @@ func policy(r *revision) mcp.Middleware {
 				res.Tools = r.visible(c, c.protocol) // a slice of this result's own
 			case *mcp.CallToolResult:
 				c.outcome.toolError = res.IsError
-				lowerResult(res, c.protocol)
+				if err := lowerResult(res, c.protocol); err != nil {
+					return nil, err
+				}
 			}
-			return res, keptPrivate(res)
+			if err := keptPrivate(res); err != nil {
+				return nil, err
+			}
+			return res, nil
 		}
 	}
 }
@@ -109,13 +114,18 @@ func keptPrivate(res mcp.Result) error {
 }
 
 // lowerResult drops structured content that versions before 2026-07-28 cannot
-// carry: there it is an object.
-func lowerResult(res *mcp.CallToolResult, version string) {
-	if version >= version20260728 || res.StructuredContent == nil {
-		return
-	}
+// carry: there it is an object. Content that is not JSON fails here: the SDK
+// could not write it and would never answer.
+func lowerResult(res *mcp.CallToolResult, version string) error {
 	raw, ok := res.StructuredContent.(json.RawMessage)
-	if ok && (len(raw) == 0 || raw[0] != '{') {
+	if !ok {
+		return nil
+	}
+	if !json.Valid(raw) {
+		return errors.New("structured content is not JSON")
+	}
+	if version < version20260728 && raw[0] != '{' {
 		res.StructuredContent = nil
 	}
+	return nil
 }

@@ -105,7 +105,7 @@ func (x *exchange) messages(pattern *call, list []message, batch, stated bool) {
 	last := answer{status: http.StatusAccepted}
 	for i := range list {
 		c := *pattern
-		a, challenge := x.message(&c, &list[i], stated)
+		a, challenge := x.message(&c, &list[i])
 		x.project += c.projectTime
 		if challenge != nil && len(answers) == 0 {
 			x.challenge(challenge)
@@ -152,7 +152,7 @@ func (x *exchange) check(m *message, c *call, stated bool) error {
 
 // message answers one message. Notifications and responses change nothing
 // where no session is kept.
-func (x *exchange) message(c *call, m *message, stated bool) (answer, *oauth.Challenge) {
+func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 	if !m.isCall() {
 		return answer{status: http.StatusAccepted}, nil
 	}
@@ -172,7 +172,7 @@ func (x *exchange) message(c *call, m *message, stated bool) (answer, *oauth.Cha
 				return a, challenge
 			}
 		}
-		a := x.h.transport.exchange(withCall(x.r.Context(), c), revision, m, sdkHeaders(x.r.Header, m, c.protocol, stated))
+		a := x.h.transport.exchange(withCall(x.r.Context(), c), revision, m)
 		return a, x.late401(c)
 	}()
 	x.record(c, m, capability, a, challenge, x.h.cfg.Now().Sub(started))

@@ -223,12 +223,18 @@ func dropDialect(schema any) any {
 		start = bytes.LastIndexByte(raw[:start], '"')
 		rest := bytes.TrimLeft(raw[field.end:], " \t\r\n")
 		if after, cut := bytes.CutPrefix(rest, []byte(",")); cut {
-			return json.RawMessage(splice(raw, start, len(raw)-len(after), nil))
+			return splice(raw, start, len(raw)-len(after))
 		}
 		before := bytes.TrimSuffix(bytes.TrimRight(raw[:start], " \t\r\n"), []byte(","))
-		return json.RawMessage(splice(raw, len(before), len(raw)-len(rest), nil))
+		return splice(raw, len(before), len(raw)-len(rest))
 	}
 	return schema
+}
+
+func splice(data []byte, start, end int) json.RawMessage {
+	out := make([]byte, 0, len(data)-(end-start))
+	out = append(out, data[:start]...)
+	return append(out, data[end:]...)
 }
 
 // Estimates of the memory an entry holds, measured with this SDK and this
@@ -251,10 +257,18 @@ func sdkLogger(log *slog.Logger) *slog.Logger {
 
 type sdkLogHandler struct{ slog.Handler }
 
+// Enabled implements slog.Handler.
 func (h sdkLogHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
 }
 
+// WithAttrs implements slog.Handler: attributes are dropped.
+func (h sdkLogHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+// WithGroup implements slog.Handler.
+func (h sdkLogHandler) WithGroup(string) slog.Handler { return h }
+
+// Handle implements slog.Handler.
 func (h sdkLogHandler) Handle(ctx context.Context, record slog.Record) error {
 	switch record.Message {
 	case "method removed in the new protocol", "method invalid during initialization", "duplicate initialize request":

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	gotoken "go/token"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -30,7 +31,7 @@ func TestRevisionIsBuiltOnceForManyRequests(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != 200 {
+			if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != http.StatusOK {
 				t.Errorf("status %d", res.StatusCode)
 			}
 		})
@@ -66,11 +67,11 @@ func TestFailedLoadIsTriedAgain(t *testing.T) {
 	b := setup(t)
 	b.caller(b.surface("acme", nil), "alice", "alice")
 	b.directory.load = func(*tenants.Endpoint) error { return errors.New("connection reset") }
-	if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != 500 {
+	if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != http.StatusInternalServerError {
 		t.Fatalf("status %d", res.StatusCode)
 	}
 	b.directory.load = nil
-	if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != 200 {
+	if res := b.send(modern("tools/list", "", "").as("alice")); res.StatusCode != http.StatusOK {
 		t.Fatalf("status %d", res.StatusCode)
 	}
 }

@@ -3,11 +3,14 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -15,103 +18,152 @@ import (
 
 // transport hands one message to the server of a revision and returns what it
 // answers. It is the only place that knows how the SDK is driven, so that it
-// can be replaced. The context carries the call.
+// can be replaced. The message has passed the edge's checks; the context
+// carries the call.
 type transport interface {
-	exchange(ctx context.Context, r *revision, m *message, headers http.Header) answer
+	exchange(ctx context.Context, r *revision, m *message) answer
 }
 
-// sdkTransport drives the SDK's own HTTP handler, stateless and answering
-// JSON. A handler that answers as a stream takes its place beside it when
-// tools can stream.
-type sdkTransport struct {
-	json http.Handler
-}
+// oneShot connects the SDK's server to a connection that carries exactly one
+// request and its answer. The SDK's own HTTP handler would read the body four
+// times over and check again what the edge has checked; this takes half the
+// time and memory.
+type oneShot struct{}
 
-type serverKey struct{}
-
-func newSDKTransport(cfg Config) *sdkTransport {
-	serverOf := func(r *http.Request) *mcp.Server {
-		server, _ := r.Context().Value(serverKey{}).(*mcp.Server)
-		return server
-	}
-	return &sdkTransport{json: mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, Logger: sdkLogger(cfg.Logger),
-		// The edge does both: its host list is the Directory, its limit stands
-		// before authentication.
-		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
-	})}
-}
-
-func (t *sdkTransport) exchange(ctx context.Context, r *revision, m *message, headers http.Header) answer {
-	ctx = context.WithValue(ctx, serverKey{}, r.server)
-	body := m.forSDK()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "/", io.NopCloser(bytes.NewReader(body)))
+// exchange implements transport.
+func (oneShot) exchange(ctx context.Context, r *revision, m *message) answer {
+	c := callOf(ctx)
+	id, err := jsonrpc.MakeID(float64(1)) // the caller's own never enters the SDK, which would change it
 	if err != nil {
-		return faultAnswer(fmt.Errorf("make request: %w", err), m.id, callOf(ctx).requestID)
+		return faultAnswer(fmt.Errorf("make id: %w", err), m.id, c.requestID)
 	}
-	req.Header, req.ContentLength = headers, int64(len(body))
-	w := newCapture()
-	defer w.release()
-	t.json.ServeHTTP(w, req)
-	return w.answer(m)
-}
-
-// capture is a ResponseWriter that keeps the answer in memory: whether it is
-// sent at all is known only after the call (a token refused late), and what
-// the project took is told in a header. Its size is bounded by the budgets of
-// results.
-type capture struct {
-	header http.Header
-	status int
-	body   *bytes.Buffer
-}
-
-// maxPooled keeps rare large answers from being held for ever.
-const maxPooled = 64 << 10
-
-// buffers are reused between requests; a buffer belongs to one capture.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-func newCapture() *capture {
-	body, _ := buffers.Get().(*bytes.Buffer)
-	return &capture{header: make(http.Header), body: body}
-}
-
-func (w *capture) release() {
-	if w.body.Cap() > maxPooled {
-		return
+	shot := &shot{
+		request: &jsonrpc.Request{ID: id, Method: m.method, Params: m.params},
+		answer:  make(chan *jsonrpc.Response, 1), closed: make(chan struct{}),
 	}
-	w.body.Reset()
-	buffers.Put(w.body)
-}
-
-// Header implements http.ResponseWriter.
-func (w *capture) Header() http.Header { return w.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (w *capture) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
+	session, err := r.server.Connect(ctx, shot, &mcp.ServerSessionOptions{State: sessionState(m, c.protocol)})
+	if err != nil {
+		return faultAnswer(fmt.Errorf("connect: %w", err), m.id, c.requestID)
+	}
+	// Close waits for the method, which ends with the HTTP request: nothing of
+	// the call is touched after this function.
+	defer func() { _ = session.Close() }()
+	select {
+	case res := <-shot.answer:
+		return rendered(res, m, c)
+	case <-shot.closed:
+		return faultAnswer(errors.New("connection closed before the answer"), m.id, c.requestID)
+	case <-ctx.Done():
+		return faultAnswer(ctx.Err(), m.id, c.requestID) // nobody is there to read it
 	}
 }
 
-// Write implements http.ResponseWriter.
-func (w *capture) Write(b []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.body.Write(b)
+// sessionState is what the SDK must know before the message: nothing in
+// 2026-07-28, where every request says it; else the version, as if the
+// handshake had been.
+func sessionState(m *message, version string) *mcp.ServerSessionState {
+	if version >= version20260728 {
+		return &mcp.ServerSessionState{}
+	}
+	state := &mcp.ServerSessionState{InitializedParams: &mcp.InitializedParams{}, LogLevel: "info"}
+	if m.method != methodInitialize {
+		state.InitializeParams = &mcp.InitializeParams{ProtocolVersion: version}
+	}
+	return state
 }
 
-// Flush implements http.Flusher: the SDK may flush, and there is nothing to do.
-func (w *capture) Flush() {}
-
-// answer is the captured answer of m, with its own id and always JSON.
-func (w *capture) answer(m *message) answer {
-	if w.header.Get("Content-Type") == "application/json" && w.body.Len() > 0 {
-		return answer{status: w.status, body: bytes.Clone(m.restoreID(w.body.Bytes()))}
+// rendered is the SDK's response as the answer of m, under its own id.
+func rendered(res *jsonrpc.Response, m *message, c *call) answer {
+	if res.Error == nil {
+		return answer{status: http.StatusOK, body: envelope(m.id, "result", res.Result)}
 	}
-	if w.status < http.StatusBadRequest {
-		return answer{status: http.StatusAccepted}
+	wire := wireError(res.Error, c.requestID)
+	member, err := json.Marshal(wire)
+	if err != nil {
+		return faultAnswer(fmt.Errorf("render error: %w", err), m.id, c.requestID)
 	}
-	// The SDK refuses in plain text what it finds before a method runs.
-	return rpcAnswer(refuse(fault.CodeInvalidRequest, "The request is not a valid MCP request.").of(m.id).with(w.status))
+	return answer{status: statusOf(wire.Code, c.protocol), body: envelope(m.id, "error", member)}
 }
+
+// envelope is a JSON-RPC response whose id is the caller's, byte for byte.
+func envelope(id json.RawMessage, key string, value []byte) []byte {
+	out := make([]byte, 0, len(id)+len(value)+40)
+	out = append(out, `{"jsonrpc":"2.0","id":`...)
+	out = append(out, bytes.TrimSpace(id)...)
+	out = append(out, `,"`+key+`":`...)
+	out = append(out, value...)
+	return append(out, '}')
+}
+
+// statusOf is the HTTP status of a JSON-RPC error (MCP 2026-07-28,
+// basic/transports); before, all of them travel in 200.
+func statusOf(code int64, version string) int {
+	if version < version20260728 {
+		return http.StatusOK
+	}
+	switch code {
+	case fault.CodeMethodNotFound:
+		return http.StatusNotFound
+	case fault.CodeInvalidParams, codeUnsupportedVersion, mcp.CodeMissingRequiredClientCapabilities:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// shot is both the SDK's Transport and its Connection, for one request.
+type shot struct {
+	request *jsonrpc.Request
+	answer  chan *jsonrpc.Response
+
+	mu     sync.Mutex
+	read   bool
+	over   bool
+	closed chan struct{}
+}
+
+// Connect implements mcp.Transport.
+func (s *shot) Connect(context.Context) (mcp.Connection, error) { return s, nil }
+
+// Read implements mcp.Connection: the request, then nothing until the end.
+func (s *shot) Read(ctx context.Context) (jsonrpc.Message, error) {
+	s.mu.Lock()
+	first := !s.read
+	s.read = true
+	s.mu.Unlock()
+	if first {
+		return s.request, nil
+	}
+	select {
+	case <-s.closed:
+	case <-ctx.Done():
+	}
+	return nil, io.EOF
+}
+
+// Write implements mcp.Connection. Notices of a method that answers JSON have
+// nowhere to go.
+func (s *shot) Write(_ context.Context, msg jsonrpc.Message) error {
+	res, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		return nil
+	}
+	select {
+	case s.answer <- res:
+	default: // one request has one answer
+	}
+	return nil
+}
+
+// Close implements mcp.Connection.
+func (s *shot) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.over = true
+		close(s.closed)
+	}
+	return nil
+}
+
+// SessionID implements mcp.Connection: there are no sessions.
+func (s *shot) SessionID() string { return "" }
