@@ -87,7 +87,7 @@ func checkVersion(m *message, version string, stated bool) error {
 		return refuse(fault.CodeHeaderMismatch, "The MCP-Protocol-Version header is required with %s in _meta.", metaVersion)
 	case m.version != "" && m.version != version:
 		return refuse(fault.CodeHeaderMismatch, "MCP-Protocol-Version and %s in _meta differ.", metaVersion)
-	case m.method == methodInitialize && stated && m.asked != version:
+	case m.method == methodInitialize && stated && version < version20260728 && m.asked != version:
 		return refuse(fault.CodeHeaderMismatch, "MCP-Protocol-Version and the protocolVersion of initialize differ.")
 	case version < version20260728 || !m.isCall():
 		return nil

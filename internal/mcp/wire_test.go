@@ -49,6 +49,7 @@ func TestWire(t *testing.T) {
 		"initialize-2099-01-01":          initialize("2099-01-01"),
 		"initialize-2026-07-28":          initialize("2026-07-28"),
 		"initialize-header-differs":      {header: map[string]string{"MCP-Protocol-Version": "2025-06-18"}, body: initialize("2025-11-25").body},
+		"initialize-modern":              modern("initialize", "", `"protocolVersion":"2026-07-28"`),
 		"initialized":                    {body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`},
 		"discover":                       modern("server/discover", "", ""),
 		"discover-legacy":                legacy("2025-11-25", "server/discover", "{}"),
