@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +11,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
 )
 
 // CreateProject registers a project. Errors: fault.Invalid for a name or fact
@@ -163,7 +163,8 @@ func checkNewProject(n NewProject) error {
 }
 
 // checkFacts refuses facts no probe of ours would state. The probe explains;
-// this only keeps nonsense and secrets out of the table.
+// this only keeps nonsense and secrets out of the table. What an origin is,
+// both take from supabase.APIOrigin.
 func checkFacts(f ProjectFacts) error {
 	for field, value := range map[string]string{
 		"url": f.TypedURL, "api_origin": f.APIOrigin, "issuer": f.Issuer, "jwks_uri": f.JWKSURI,
@@ -175,28 +176,20 @@ func checkFacts(f ProjectFacts) error {
 	if err := checkPublishable(f.PublishableKey); err != nil {
 		return err
 	}
-	origin, ok := originOf(f.APIOrigin)
-	if !ok || origin != f.APIOrigin {
-		return fault.New(fault.Invalid, "api_origin_invalid", "The API origin must be scheme://host[:port] and nothing more.")
+	origin, err := supabase.APIOrigin(f.APIOrigin)
+	if err != nil || origin != f.APIOrigin {
+		return fault.New(fault.Invalid, "api_origin_invalid", "The API origin must be scheme://host[:port] and nothing more, in lower case and without a default port.")
 	}
-	if _, ok := originOf(f.Issuer); !ok {
+	if _, err := supabase.APIOrigin(f.Issuer); err != nil {
 		return fault.New(fault.Invalid, "issuer_invalid", "The project states no absolute issuer. Set GOTRUE_JWT_ISSUER to its public address with /auth/v1, and try again.")
 	}
-	if keys, ok := originOf(f.JWKSURI); f.JWKSURI != "" && (!ok || keys != origin) {
+	if keys, err := supabase.APIOrigin(f.JWKSURI); f.JWKSURI != "" && (err != nil || keys != origin) {
 		return fault.New(fault.Invalid, "jwks_uri_invalid", "The key set must be at the project's own origin.")
 	}
 	if f.Signing != SigningHS256 && (f.Signing != SigningAsymmetric || f.JWKSURI == "") {
 		return fault.New(fault.Invalid, "signing_invalid", "Signing must be asymmetric, with a key set, or hs256.")
 	}
 	return nil
-}
-
-func originOf(raw string) (string, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return "", false
-	}
-	return u.Scheme + "://" + u.Host, true
 }
 
 func listOrEmpty(list []string) []string {
