@@ -32,13 +32,12 @@ func TestMigrateRunsAtOnceOnOneAndOnSeveralDatabases(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	server := localpg.Shared(t)
+	opt := db.MigrateOptions{ServerPassword: server.RolePassword("chumbo_server"), RiverPassword: server.RolePassword("chumbo_river")}
 	var group errgroup.Group
 	for range 3 {
 		dsn := server.Clone(t, "")
 		for range 2 {
-			group.Go(func() error {
-				return db.Migrate(ctx, dsn, db.MigrateOptions{ServerPassword: "chumbo-dbtest", RiverPassword: "chumbo-dbtest"})
-			})
+			group.Go(func() error { return db.Migrate(ctx, dsn, opt) })
 		}
 	}
 	if err := group.Wait(); err != nil {

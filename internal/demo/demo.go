@@ -41,8 +41,6 @@ const (
 	AnyPort     = -1
 )
 
-const databaseName = "chumbo"
-
 // Run starts everything, prints how to connect, and stops when ctx ends.
 func Run(ctx context.Context, o Options) (err error) {
 	app.TuneMemory()
@@ -129,6 +127,7 @@ func portOf(l net.Listener) string {
 func aliases(l net.Listener) []string { return []string{"http://127.0.0.1:" + portOf(l)} }
 
 func prepareDatabase(ctx context.Context, postgres *localpg.Server, l net.Listener) (app.Config, error) {
+	databaseName := postgres.NewName() // on an existing server, others may run too
 	if err := postgres.CreateDatabase(ctx, databaseName, ""); err != nil {
 		return app.Config{}, err
 	}

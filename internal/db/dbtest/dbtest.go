@@ -4,9 +4,6 @@ package dbtest
 
 import (
 	"context"
-	"net"
-	"net/url"
-	"strconv"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -14,10 +11,6 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
 )
-
-// password of both login roles. The same for every test binary: roles belong
-// to the cluster, and one cluster may serve several binaries at once.
-const password = "chumbo-dbtest"
 
 // Database is one migrated database with the ways into it.
 type Database struct {
@@ -40,13 +33,20 @@ func NewDatabase(t testing.TB) *Database {
 	ctx := context.Background()
 	server := localpg.Shared(t)
 	template, err := server.Template(ctx, "chumbo", func(ctx context.Context, dsn string) error {
-		return db.Migrate(ctx, dsn, db.MigrateOptions{ServerPassword: password, RiverPassword: password})
+		return db.Migrate(ctx, dsn, db.MigrateOptions{
+			ServerPassword: server.RolePassword("chumbo_server"), RiverPassword: server.RolePassword("chumbo_river"),
+		})
 	})
 	if err != nil {
 		t.Fatalf("build template database: %v", err)
 	}
 	admin := server.Clone(t, template)
-	d := &Database{AdminDSN: admin, ServerDSN: as(t, admin, "chumbo_server"), RiverDSN: as(t, admin, "chumbo_river")}
+	config, err := pgx.ParseConfig(admin)
+	if err != nil {
+		t.Fatalf("parse database URL: %v", err)
+	}
+	name := config.Database
+	d := &Database{AdminDSN: admin, ServerDSN: server.DSNAs(name, "chumbo_server"), RiverDSN: server.DSNAs(name, "chumbo_river")}
 	pool, err := db.OpenSized(ctx, d.ServerDSN, 8)
 	if err != nil {
 		t.Fatalf("open database: %v", err)
@@ -71,19 +71,4 @@ func (d *Database) Exec(t testing.TB, sql string, args ...any) {
 	if _, err := conn.Exec(ctx, sql, args...); err != nil {
 		t.Fatalf("exec as admin: %v", err)
 	}
-}
-
-// as rewrites a DSN to log in as another role.
-func as(t testing.TB, dsn, role string) string {
-	t.Helper()
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		t.Fatalf("parse database URL: %v", err)
-	}
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(role, password),
-		Host: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), Path: "/" + config.Database,
-		RawQuery: "sslmode=disable",
-	}
-	return u.String()
 }
