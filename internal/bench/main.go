@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
@@ -30,14 +31,33 @@ func main() {
 	slice := flag.Duration("slice", 2*time.Second, "how long each half of a pair is loaded")
 	pairs := flag.Int("pairs", 5, "interleaved pairs per comparison; the median ratio counts")
 	sizes := flag.String("surfaces", "10,1000,10000", "how many surfaces to register, smallest first")
+	profile := flag.String("profile", "", "write a CPU profile of the run to this file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *slice, *pairs, *sizes); err != nil {
+	err := profiled(*profile, func() error { return run(ctx, *slice, *pairs, *sizes) })
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop has run
 	}
+}
+
+// profiled runs fn, under the CPU profiler when a file is named.
+func profiled(file string, fn func() error) error {
+	if file == "" {
+		return fn()
+	}
+	f, err := os.Create(file) //nolint:gosec // named on the command line
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	return fn()
 }
 
 func run(ctx context.Context, slice time.Duration, pairs int, sizeList string) error {

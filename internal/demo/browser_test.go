@@ -35,7 +35,7 @@ func newBrowser(t *testing.T) context.Context {
 		t.Skip("no Chromium on this machine (Debian: apt-get install chromium)")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, stop := chromedp.NewContext(allocator)

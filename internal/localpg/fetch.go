@@ -23,7 +23,8 @@ func fetch(ctx context.Context, log io.Writer) (programs, error) {
 	return fetchInto(ctx, filepath.Join(cache, "chumbo", "postgresql-"+string(fetchedVersion)), "", log)
 }
 
-
+// fetchInto downloads into home, from another repository than the library's
+// own when one is named.
 func fetchInto(ctx context.Context, home, repository string, log io.Writer) (programs, error) {
 	bin := filepath.Join(home, "bin")
 	if p, ok := inDir(bin); ok {
@@ -62,14 +63,17 @@ func download(ctx context.Context, home, repository string, log io.Writer) error
 	if err != nil {
 		return err
 	}
-	database := embedded.NewDatabase(embedded.DefaultConfig().
+	config := embedded.DefaultConfig().
 		Version(fetchedVersion).
 		Port(uint32(port)).
 		CachePath(filepath.Dir(home)).
 		RuntimePath(filepath.Join(work, "runtime")).
 		BinariesPath(home).
-		BinaryRepositoryURL(repository).
-		Logger(io.Discard))
+		Logger(io.Discard)
+	if repository != "" {
+		config = config.BinaryRepositoryURL(repository)
+	}
+	database := embedded.NewDatabase(config)
 
 	done := make(chan error, 1)
 	go func() {
