@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/chumbo-dev/chumbo/internal/localpg"
 )
 
 // running is the one demo that every test of this package connects to.
@@ -32,7 +34,7 @@ func TestMain(m *testing.M) {
 		if err := awaitReady(file, done); err != nil {
 			fmt.Fprintln(os.Stderr, "start demo:", err)
 		} else {
-			code = m.Run()
+			code = localpg.Run(m) // the tests' own services share a server
 		}
 		stop()
 		if err := <-done; err != nil {

@@ -79,7 +79,7 @@ func (r *toolRunner) explainAnswer(c *call, t *toolCall, e *supabase.Error) *too
 	case e.AuthorMessage():
 		return &toolError{kind: authorKind(e.Status), detail: cutText(oneLine(e.Message), maxAuthorText)}
 	case e.TokenRefused():
-		return r.explainToken(c, e)
+		return r.explainToken(c)
 	}
 	if told := explainCode(t, e); told != nil {
 		return told
@@ -96,10 +96,12 @@ func (r *toolRunner) explainAnswer(c *call, t *toolCall, e *supabase.Error) *too
 }
 
 // explainToken tells a token whose time is over, which a new sign-in mends and
-// the edge answers with a challenge, from one refused for another reason.
-func (r *toolRunner) explainToken(c *call, e *supabase.Error) *toolError {
+// the edge answers with a challenge, from one refused for another reason. Only
+// our own clock decides: a project whose clock is wrong would refuse the next
+// token, too, and send people to sign in again and again.
+func (r *toolRunner) explainToken(c *call) *toolError {
 	over := !c.caller.Expires.IsZero() && !r.now().Before(c.caller.Expires)
-	if c.caller.Key.Mode != oauth.ModePublic && (over || e.Expired()) {
+	if c.caller.Key.Mode != oauth.ModePublic && over {
 		c.unauthorized = true
 		return &toolError{kind: kindUnauthenticated, detail: "The sign-in has expired. Sign in again."}
 	}

@@ -106,7 +106,8 @@ func TestField52_ALate401IsMarkedOnlyOnceTheTokensTimeIsOver(t *testing.T) {
 		mode          oauth.Mode
 		late          bool
 	}{
-		{"expired says the project", "PGRST303", "JWT expired", time.Hour, oauth.ModeDirect, true},
+		{"expired, says the project", "PGRST303", "JWT expired", -time.Second, oauth.ModeDirect, true},
+		{"expired, says a project whose clock is wrong", "PGRST303", "JWT expired", time.Second, oauth.ModeDirect, false},
 		{"refused after exp", "PGRST301", "No suitable key or wrong key type", -time.Second, oauth.ModeDirect, true},
 		{"refused before exp", "PGRST301", "No suitable key or wrong key type", time.Minute, oauth.ModeDirect, false},
 		{"not yet valid", "PGRST303", "JWT not yet valid", time.Minute, oauth.ModeDirect, false},

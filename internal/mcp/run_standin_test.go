@@ -379,6 +379,11 @@ func TestField52_ALate401FromTheProject(t *testing.T) {
 	p := startReal(t)
 	c := p.callAs(t, standin.AliceEmail)
 	p.ExpireNext()
+	if got := runTool(t, p.runner, c, crmList(), `{}`); c.unauthorized || got.kind() != "upstream_error" {
+		t.Errorf("expired by the project's clock alone: %s", got.text)
+	}
+	p.ExpireNext()
+	c.caller.Expires = time.Now().Add(-time.Second)
 	if got := runTool(t, p.runner, c, crmList(), `{}`); !c.unauthorized || got.kind() != "unauthenticated" {
 		t.Errorf("%s", got.text)
 	}

@@ -30,11 +30,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("project answered %d %s", e.Status, e.Code)
 }
 
-// Expired reports whether the Data API said that the token's time is over.
-func (e *Error) Expired() bool {
-	return e.Status == http.StatusUnauthorized && e.Code == "PGRST303" && e.Message == "JWT expired"
-}
-
 // TokenRefused reports whether the Data API refused the token itself, for
 // whatever reason. A Postgres error mapped to 401 (42501 as anon) is not one.
 func (e *Error) TokenRefused() bool {
