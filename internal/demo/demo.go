@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	cleanup := context.WithoutCancel(ctx)
 
 	progress("Starting Postgres …")
-	postgres, err := localpg.Start(ctx, localpg.Options{Log: o.Out})
+	postgres, err := localpg.Start(ctx, localpg.Options{Own: true, Log: o.Out})
 	if err != nil {
 		return err
 	}

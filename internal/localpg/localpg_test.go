@@ -364,3 +364,24 @@ func exists(t *testing.T, s *Server, database string) (there bool) {
 	}
 	return there
 }
+
+func TestTemporaryFolderThatOthersMayNotEnterIsNamed(t *testing.T) {
+	t.Parallel()
+	open, err := os.MkdirTemp("", "chumbo-closed-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(open) })
+	inner := filepath.Join(open, "a", "b")
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]string{0o700: open, 0o755: ""} {
+		if err := os.Chmod(open, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := closedFolder(inner); got != want {
+			t.Errorf("mode %o: closed folder %q, want %q", mode, got, want)
+		}
+	}
+}

@@ -35,6 +35,22 @@ type process struct {
 
 const superuser = "postgres"
 
+// closedFolder is the first folder on the way to dir that another account may
+// not enter, or empty.
+func closedFolder(dir string) string {
+	for {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm()&0o001 == 0 {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
 func startProcess(ctx context.Context, programs programs, timeout time.Duration) (_ *process, err error) {
 	who, err := unprivileged(os.Geteuid(), user.Lookup)
 	if err != nil {
@@ -50,6 +66,11 @@ func startProcess(ctx context.Context, programs programs, timeout time.Duration)
 			err = errors.Join(err, p.stop())
 		}
 	}()
+	if who != nil {
+		if closed := closedFolder(filepath.Dir(dir)); closed != "" {
+			return nil, fmt.Errorf("the account that runs PostgreSQL may not enter %s: set TMPDIR to a folder that everybody may enter, such as /tmp", closed)
+		}
+	}
 	if err := p.initialize(ctx); err != nil {
 		return nil, err
 	}
