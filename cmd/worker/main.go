@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -19,19 +20,19 @@ var version = "dev"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Environ(), os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop has run
 	}
 }
 
-func run(ctx context.Context) error {
-	cfg, err := app.LoadConfig(os.Environ())
+func run(ctx context.Context, environ []string, stderr io.Writer) error {
+	cfg, err := app.LoadConfig(environ)
 	if err != nil {
 		return err
 	}
 	app.TuneMemory()
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	return app.RunWorker(ctx, cfg, app.Options{Logger: log, Version: version})
 }

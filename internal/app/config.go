@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -19,7 +20,7 @@ import (
 )
 
 // Config is everything an operator can set, read once at start from CHUMBO_*
-// environment variables. docs/configuration.md is made from it.
+// environment variables. docs/self-hosting.md lists them; a test keeps it so.
 type Config struct {
 	PublicURL     string `env:"CHUMBO_PUBLIC_URL" envDefault:"http://localhost:8080"` // scheme://host[:port], no path
 	Listen        string `env:"CHUMBO_LISTEN" envDefault:"127.0.0.1:8080"`            // address to listen on
@@ -194,12 +195,21 @@ func redactParse(err error) error {
 	for _, e := range agg.Errors {
 		var parse env.ParseError
 		if errors.As(e, &parse) {
-			out = append(out, fmt.Errorf("%s has a value that is not a %s", parse.Name, parse.Type))
+			out = append(out, fmt.Errorf("%s has a value that is not a %s", variableOf(parse.Name), parse.Type))
 			continue
 		}
 		out = append(out, e)
 	}
 	return errors.Join(out...)
+}
+
+// variableOf is the environment variable of a field of Config.
+func variableOf(field string) string {
+	f, ok := reflect.TypeFor[Config]().FieldByName(field)
+	if !ok {
+		return field
+	}
+	return f.Tag.Get("env")
 }
 
 // nearest is the known name with the smallest edit distance.

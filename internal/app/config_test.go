@@ -27,11 +27,11 @@ func TestConfigRefusesEachBadSettingByName(t *testing.T) {
 		{"CHUMBO_PUBLIC_URL=https://a.example.test/mcp", "no path"},
 		{"CHUMBO_PUBLIC_URL=https://a.example.test:443", "default port"},
 		{"CHUMBO_PUBLIC_URL=a.example.test", "http(s)://host"},
-		{"CHUMBO_CACHE_BYTES=lots", "CacheBytes has a value that is not a int64"},
+		{"CHUMBO_CACHE_BYTES=lots", "CHUMBO_CACHE_BYTES has a value that is not a int64"},
 		{"CHUMBO_CACHE_BYTES=12", "at least 1048576"},
 		{"CHUMBO_STALE_MAX=-1s", "CHUMBO_STALE_MAX"},
 		{"CHUMBO_INVOCATION_RETENTION=1s", "at least 1h"},
-		{"CHUMBO_TRUSTED_PROXIES=everyone", "TrustedProxies"},
+		{"CHUMBO_TRUSTED_PROXIES=everyone", "CHUMBO_TRUSTED_PROXIES has a value"},
 		{"CHUMBO_SURFACE_DOMAIN=https://mcp.example.test", "host name alone"},
 		{"CHUMBO_MASTER_KEY_FILE=/does/not/exist", "CHUMBO_MASTER_KEY_FILE"},
 	} {

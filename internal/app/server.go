@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
@@ -80,7 +82,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	}
 	store := db.NewStore(s.pool)
 	if err := checkMasterKey(ctx, store, keys); err != nil {
-		return err
+		return migrateFirst(err)
 	}
 	hosts := tenants.Hosts{
 		PublicURL: s.config.PublicURL, Aliases: opt.Aliases,
@@ -189,10 +191,20 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
+// migrateFirst names the step that is missing when a login role, its password
+// or a table is not there yet.
+func migrateFirst(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && slices.Contains([]string{"28P01", "28000", "42P01", "3F000"}, pg.Code) {
+		return fmt.Errorf("%w; run server migrate first: it makes the tables and the login roles, with the passwords of CHUMBO_DATABASE_URL and CHUMBO_RIVER_DATABASE_URL", err)
+	}
+	return err
+}
+
 func openPool(ctx context.Context, dsn seal.Secret) (*pgxpool.Pool, error) {
 	pool, err := db.Open(ctx, dsn.Reveal())
 	if err != nil {
-		return nil, err
+		return nil, migrateFirst(err)
 	}
 	if err := db.CheckRole(ctx, pool); err != nil {
 		pool.Close()
