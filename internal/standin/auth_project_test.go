@@ -3,6 +3,7 @@ package standin
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,6 +15,23 @@ import (
 func TestClientConnectsThroughTheProject(t *testing.T) {
 	t.Parallel()
 	p := startCRM(t, nil)
+	got := tokensOf(connectClient(t, p, url.Values{"scope": {exampleFlow("", "v").scope}}))
+
+	mine := as(t, p, alice)
+	mine.bearer = got.access
+	rows := mine.get("customers?select=id,organization_id&limit=5")
+	if rows.status != http.StatusOK || rows.body == "[]" {
+		t.Fatalf("the client's token reads %d %s", rows.status, rows.body)
+	}
+	if theirs := as(t, p, bob).get("customers?select=id,organization_id&limit=5"); theirs.body == rows.body {
+		t.Fatal("alice's client and bob read the same rows")
+	}
+}
+
+// connectClient registers a client, takes Alice through the pages, and returns
+// what the token endpoint answers. More is added to the authorization request.
+func connectClient(t *testing.T, p *Project, more url.Values) map[string]any {
+	t.Helper()
 	metadata := fetchJSON(t, p.URL()+"/.well-known/oauth-authorization-server/auth/v1", "", nil)
 	if metadata["issuer"] != p.Issuer() {
 		t.Fatalf("issuer %v, want %s", metadata["issuer"], p.Issuer())
@@ -26,7 +44,8 @@ func TestClientConnectsThroughTheProject(t *testing.T) {
 	b := newBrowser(t, p.URL())
 	f := exampleFlow(id, "v")
 	q := url.Values{"response_type": {"code"}, "client_id": {id}, "redirect_uri": {f.redirect}, "state": {"s"},
-		"scope": {f.scope}, "code_challenge": {challengeOf(f.verifier)}, "code_challenge_method": {"S256"}}
+		"code_challenge": {challengeOf(f.verifier)}, "code_challenge_method": {"S256"}}
+	maps.Copy(q, more)
 	consent := strings.TrimPrefix(b.open("/auth/v1/oauth/authorize?"+q.Encode()).to, p.URL())
 	b.signIn(alice, CRMUsers()[0].Password, consent)
 	b.open(consent)
@@ -35,20 +54,9 @@ func TestClientConnectsThroughTheProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := fetchJSON(t, endpoint("token_endpoint"), "application/x-www-form-urlencoded", strings.NewReader(url.Values{
+	return fetchJSON(t, endpoint("token_endpoint"), "application/x-www-form-urlencoded", strings.NewReader(url.Values{
 		"grant_type": {"authorization_code"}, "code": {back.Query().Get("code")}, "client_id": {id},
 		"redirect_uri": {f.redirect}, "code_verifier": {f.verifier}}.Encode()))
-	got := tokensOf(answer)
-
-	mine := as(t, p, alice)
-	mine.bearer = got.access
-	rows := mine.get("customers?select=id,organization_id&limit=5")
-	if rows.status != http.StatusOK || rows.body == "[]" {
-		t.Fatalf("the client's token reads %d %s", rows.status, rows.body)
-	}
-	if theirs := as(t, p, bob).get("customers?select=id,organization_id&limit=5"); theirs.body == rows.body {
-		t.Fatal("alice's client and bob read the same rows")
-	}
 }
 
 // fetchJSON gets, or posts a body, and reads a JSON object.
