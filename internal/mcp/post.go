@@ -14,8 +14,10 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/oauth"
 )
 
-// maxBody bounds a request body.
-const maxBody = 1 << 20
+const (
+	maxBody  = 1 << 20          // of a request
+	maxWrite = 30 * time.Second // for a client to take its answer
+)
 
 // exchange is one HTTP request on its way through the edge.
 type exchange struct {
@@ -266,6 +268,8 @@ func (w *timedWriter) WriteHeader(status int) {
 	if !w.begun {
 		w.begun = true
 		w.Header().Set("Server-Timing", w.x.timing())
+		// Writers without deadlines (tests) are fine. A stream sets its own.
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(maxWrite))
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

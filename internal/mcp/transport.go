@@ -77,12 +77,26 @@ func rendered(res *jsonrpc.Response, m *message, c *call) answer {
 	if res.Error == nil {
 		return answer{status: http.StatusOK, body: envelope(m.id, "result", res.Result)}
 	}
-	wire := wireError(res.Error, c.requestID)
+	wire := wireError(sdkRefusal(res.Error, m.method), c.requestID)
 	member, err := json.Marshal(wire)
 	if err != nil {
 		return faultAnswer(fmt.Errorf("render error: %w", err), m.id, c.requestID)
 	}
 	return answer{status: statusOf(wire.Code, c.protocol), body: envelope(m.id, "error", member)}
+}
+
+// sdkRefusal is the SDK's error made fit to send. It reads the params of
+// initialize before any middleware and calls what it cannot read its own
+// failure; and it quotes text in a way that is not always JSON.
+func sdkRefusal(err error, method string) error {
+	var wire *jsonrpc.Error
+	switch {
+	case !errors.As(err, &wire) && method == methodInitialize:
+		return &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: "The params of initialize cannot be read."}
+	case wire != nil && len(wire.Data) > 0 && !json.Valid(wire.Data):
+		return &jsonrpc.Error{Code: wire.Code, Message: wire.Message}
+	}
+	return err
 }
 
 // envelope is a JSON-RPC response whose id is the caller's, byte for byte.

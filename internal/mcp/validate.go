@@ -14,21 +14,16 @@ import (
 	textmessage "golang.org/x/text/message"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
-// Bounds of what a model is told of its mistakes.
+// Bounds of what a model is told of its mistakes, and of those looked at: a
+// body holds a quarter of a million, and each costs a text.
 const (
 	maxIssues      = 20
+	maxMistakes    = 200
 	maxIssueLength = 300
 )
-
-// refuseLoader is a schema loader that loads nothing: the default one reads
-// files and a schema is tenant input.
-type refuseLoader struct{}
-
-func (refuseLoader) Load(string) (any, error) {
-	return nil, errors.New("a schema refers to nothing outside itself")
-}
 
 // compileSchema compiles a tool's schema (2020-12), formats asserted.
 func compileSchema(schema json.RawMessage) (*jsonschema.Schema, error) {
@@ -37,7 +32,7 @@ func compileSchema(schema json.RawMessage) (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
 	c := jsonschema.NewCompiler()
-	c.UseLoader(refuseLoader{})
+	c.UseLoader(surfaces.NoLoader{})
 	c.AssertFormat()
 	const name = "chumbo:///input"
 	if err := c.AddResource(name, document); err != nil {
@@ -53,6 +48,9 @@ func compileSchema(schema json.RawMessage) (*jsonschema.Schema, error) {
 // validateArguments checks the arguments of a call. The error is a
 // fault.Invalid with an issue for every mistake, by JSON pointer.
 func validateArguments(schema *jsonschema.Schema, arguments []byte) error {
+	if issue := beyondReckoning(arguments); issue != nil {
+		return misfit(*issue)
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
 		return fault.New(fault.Invalid, "invalid_arguments", "The arguments are not valid JSON.")
@@ -65,24 +63,28 @@ func validateArguments(schema *jsonschema.Schema, arguments []byte) error {
 	if !errors.As(err, &invalid) {
 		return fmt.Errorf("validate arguments: %w", err)
 	}
-	issues := issuesOf(invalid, textmessage.NewPrinter(language.English))
+	issues := appendIssues(nil, invalid, textmessage.NewPrinter(language.English))
 	// The validator walks maps: sort, so that the same mistake reads the same.
 	slices.SortFunc(issues, func(a, b fault.Issue) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
-	refusal := fault.New(fault.Invalid, "invalid_arguments", "The arguments do not fit the tool's input schema. Nothing was called; correct them and call again.")
-	return refusal.WithIssues(issues[:min(len(issues), maxIssues)]...)
+	return misfit(issues[:min(len(issues), maxIssues)]...)
 }
 
-// issuesOf lists the leaves of a validation error. Their number is bounded by
-// the size of a request.
-func issuesOf(e *jsonschema.ValidationError, printer *textmessage.Printer) []fault.Issue {
-	if len(e.Causes) == 0 {
-		return []fault.Issue{{Path: pointer(e.InstanceLocation), Message: cut(e.ErrorKind.LocalizedString(printer), maxIssueLength)}}
+func misfit(issues ...fault.Issue) error {
+	return fault.New(fault.Invalid, "invalid_arguments", "The arguments do not fit the tool's input schema. Nothing was called; correct them and call again.").WithIssues(issues...)
+}
+
+// appendIssues appends the leaves of a validation error, up to maxMistakes.
+func appendIssues(issues []fault.Issue, e *jsonschema.ValidationError, printer *textmessage.Printer) []fault.Issue {
+	if len(issues) >= maxMistakes {
+		return issues
 	}
-	var issues []fault.Issue
+	if len(e.Causes) == 0 {
+		return append(issues, fault.Issue{Path: pointer(e.InstanceLocation), Message: cut(e.ErrorKind.LocalizedString(printer), maxIssueLength)})
+	}
 	for _, cause := range e.Causes {
-		issues = append(issues, issuesOf(cause, printer)...)
+		issues = appendIssues(issues, cause, printer)
 	}
 	return issues
 }
