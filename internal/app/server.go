@@ -202,6 +202,9 @@ func migrateFirst(err error) error {
 }
 
 func openPool(ctx context.Context, dsn seal.Secret) (*pgxpool.Pool, error) {
+	if err := db.CheckPooler(ctx, dsn.Reveal()); err != nil { // the Directory listens
+		return nil, migrateFirst(err)
+	}
 	pool, err := db.Open(ctx, dsn.Reveal())
 	if err != nil {
 		return nil, migrateFirst(err)

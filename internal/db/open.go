@@ -21,8 +21,8 @@ var sessionSettings = map[string]string{
 
 // Open connects a pool with our session settings. The DSN is a URL or
 // keyword/value string; pool_max_conns and its like are understood. A
-// transaction pooler is refused (CheckPooler). The pool is usable only when
-// the server answers; the caller closes it.
+// transaction pooler is refused by its port (CheckPooler looks closer). The
+// pool is usable only when the server answers; the caller closes it.
 func Open(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 	return OpenSized(ctx, dsn, 0)
 }

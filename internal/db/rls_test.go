@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +138,34 @@ func TestRolesHoldExactlyTheListedPrivileges(t *testing.T) {
 			}
 			if got := holds("chumbo_river", name); schema != "river" && got != "" {
 				t.Errorf("chumbo_river on %s: %q, want nothing", name, got)
+			}
+		}
+	}
+}
+
+// TestArchitecturePageListsEveryTable keeps docs/architecture.md true.
+func TestArchitecturePageListsEveryTable(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(privileges string) string {
+		if privileges == "" {
+			return "none"
+		}
+		return strings.ReplaceAll(privileges, " ", ", ")
+	}
+	for _, list := range []map[string]access{tenantTables, systemTables, riverTables} {
+		for table, may := range list {
+			row := ""
+			for line := range strings.Lines(string(page)) {
+				if strings.HasPrefix(line, "| `"+table+"` |") {
+					row = strings.TrimSpace(line)
+				}
+			}
+			if want := "| " + cell(may.app) + " | " + cell(may.system) + " |"; !strings.HasSuffix(row, want) {
+				t.Errorf("docs/architecture.md says of %s %q, want it to end in %q", table, row, want)
 			}
 		}
 	}
