@@ -43,11 +43,11 @@ func (m *message) isCall() bool { return m.id != nil && !m.response }
 func parseEnvelope(body []byte, batches bool) (list []message, batch bool, err error) {
 	switch err := checkJSON(body); {
 	case errors.Is(err, errSyntax):
-		return nil, false, refuse(fault.CodeParse, "The body is not valid JSON in UTF-8.")
+		return nil, false, refuse(fault.CodeParse, "The body is not valid JSON in UTF-8. Send one JSON-RPC 2.0 message.")
 	case errors.Is(err, errDuplicate):
 		return nil, false, refuse(fault.CodeInvalidRequest, "A key is given twice in one object. Send each key once.")
 	case err != nil:
-		return nil, false, refuse(fault.CodeInvalidRequest, "The body is nested too deeply.")
+		return nil, false, refuse(fault.CodeInvalidRequest, "The body is nested too deeply. Send flatter JSON.")
 	}
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if trimmed[0] != '[' {
