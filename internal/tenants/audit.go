@@ -25,7 +25,7 @@ type act struct {
 // in the same transaction. A refusal (a *fault.Error) rolls back and is
 // recorded on its own; viewers are refused before anything is read.
 func (s *Service) change(ctx context.Context, p Principal, a *act, fn func(q *db.Queries) error) error {
-	err := mayWrite(p)
+	err := p.MayWrite()
 	if err == nil {
 		err = s.store.AsOrganization(ctx, p.Organization.ID, func(q *db.Queries, _ pgx.Tx) error {
 			if err := fn(q); err != nil {
@@ -70,16 +70,9 @@ func (s *Service) audit(ctx context.Context, q *db.Queries, org id.Organization,
 // it has the form of a name, for anything may be pasted into its place.
 func typedName(parts ...string) string {
 	for i, part := range parts {
-		if len(part) > maxName || !namePattern.MatchString(part) {
+		if !nameShaped(part) {
 			parts[i] = "?"
 		}
 	}
 	return strings.Join(parts, "/")
-}
-
-func mayWrite(p Principal) error {
-	if p.Role.MayWrite() {
-		return nil
-	}
-	return fault.New(fault.Forbidden, "viewer", "Your role in this organization only reads. Ask an owner or admin for the developer role.")
 }

@@ -163,7 +163,7 @@ func (t *hostTable) stored(host string) (name, base string, ok bool) {
 		return label + labelSuffix, t.scheme + "://" + host, true
 	}
 	name = strings.TrimSuffix(host, t.port)
-	if t.port != "" && name == host || strings.Contains(name, ":") {
+	if name == "" || t.port != "" && name == host || strings.Contains(name, ":") {
 		return "", "", false // a custom domain is served at our own port only
 	}
 	return name, t.scheme + "://" + host, true

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 )
@@ -52,13 +54,26 @@ func CheckSurfaceSlug(slug string) error { return checkName("surface", slug, res
 
 func checkName(kind, slug string, reserved map[string]bool) error {
 	switch {
-	case len(slug) < minName || len(slug) > maxName || !namePattern.MatchString(slug):
+	case len(slug) < minName || !nameShaped(slug):
 		return fault.New(fault.Invalid, "name_invalid",
 			"This %s name cannot be used. Take %d to %d lower-case letters and digits, in parts joined by single hyphens, beginning with a letter, such as acme-crm.", kind, minName, maxName)
 	case reserved[slug]:
 		return fault.New(fault.Invalid, "name_reserved", "The %s name %q is reserved. Take another, such as %s-app.", kind, slug, slug)
 	}
 	return nil
+}
+
+// nameShaped reports whether text has the form of a name. What has not is
+// nobody's name, and may be nothing the database would take.
+func nameShaped(text string) bool { return len(text) <= maxName && namePattern.MatchString(text) }
+
+// titleShaped reports whether text can be what people call something: one line
+// of 1 to 80 characters that reads as what it is.
+func titleShaped(text string) bool {
+	n := utf8.RuneCountInString(text)
+	return n >= 1 && n <= 80 && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	})
 }
 
 // slugOf makes a name out of what people call something; ok is false when

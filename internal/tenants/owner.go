@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -73,8 +72,8 @@ func checkPerson(email, organization string) error {
 	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > 254 {
 		return fault.New(fault.Invalid, "email_invalid", "This is no email address. Give it plain, such as alice@example.com.")
 	}
-	if n := utf8.RuneCountInString(organization); n < 1 || n > 80 {
-		return fault.New(fault.Invalid, "organization_invalid", "Give the organization a name of 1 to 80 characters.")
+	if !titleShaped(organization) {
+		return fault.New(fault.Invalid, "organization_invalid", "Give the organization a name of 1 to 80 characters, on one line.")
 	}
 	return RefuseSecret("organization", organization)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -127,9 +127,13 @@ func (s *Service) Project(ctx context.Context, p Principal, slug string) (Projec
 }
 
 func loadProject(ctx context.Context, q *db.Queries, p Principal, slug string) (Project, error) {
+	unknown := fault.New(fault.NotFound, "project_unknown", "Your organization has no project of that name. List them, or register it first (chumbo link).")
+	if !nameShaped(slug) {
+		return Project{}, unknown
+	}
 	row, err := q.GetProjectBySlug(ctx, db.GetProjectBySlugParams{OrganizationID: p.Organization.ID, Slug: slug})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Project{}, fault.New(fault.NotFound, "project_unknown", "Your organization has no project of that name. List them, or register it first (chumbo link).")
+		return Project{}, unknown
 	}
 	if err != nil {
 		return Project{}, fmt.Errorf("load project: %w", err)
@@ -156,8 +160,8 @@ func checkNewProject(n NewProject) error {
 	if err := RefuseSecret("name", n.Name); err != nil {
 		return err
 	}
-	if utf8.RuneCountInString(n.Name) > 80 {
-		return fault.New(fault.Invalid, "name_invalid", "A project's name has at most 80 characters.")
+	if !titleShaped(n.Name) {
+		return fault.New(fault.Invalid, "name_invalid", "A project's name is one line of at most 80 characters.")
 	}
 	return checkFacts(n.ProjectFacts)
 }
@@ -188,6 +192,9 @@ func checkFacts(f ProjectFacts) error {
 	}
 	if f.Signing != SigningHS256 && (f.Signing != SigningAsymmetric || f.JWKSURI == "") {
 		return fault.New(fault.Invalid, "signing_invalid", "Signing must be asymmetric, with a key set, or hs256.")
+	}
+	if i := slices.IndexFunc(f.ScopesSupported, func(s string) bool { return !titleShaped(s) }); i >= 0 {
+		return fault.New(fault.Invalid, "scope_invalid", "The project's metadata lists a scope that is none. A scope is at most 80 characters of plain text.")
 	}
 	return nil
 }

@@ -188,9 +188,13 @@ func (s *Service) SetState(ctx context.Context, p Principal, project, slug strin
 }
 
 func (s *Service) loadSurface(ctx context.Context, q *db.Queries, p Principal, project id.Project, slug string) (Surface, error) {
+	unknown := fault.New(fault.NotFound, "surface_unknown", "This project has no surface of that name. Put a surface file first (chumbo push).")
+	if !nameShaped(slug) {
+		return Surface{}, unknown
+	}
 	row, err := q.GetSurfaceBySlug(ctx, db.GetSurfaceBySlugParams{OrganizationID: p.Organization.ID, ProjectID: project, Slug: slug})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Surface{}, fault.New(fault.NotFound, "surface_unknown", "This project has no surface of that name. Put a surface file first (chumbo push).")
+		return Surface{}, unknown
 	}
 	if err != nil {
 		return Surface{}, fmt.Errorf("load surface: %w", err)

@@ -107,7 +107,7 @@ func (s *Service) CreateToken(ctx context.Context, p Principal, name string, exp
 	}
 	a := &act{action: "token.create", target: tokenID.String()}
 	err := s.change(ctx, p, a, func(q *db.Queries) error {
-		if name == "" || len(name) > 80 {
+		if !titleShaped(name) {
 			return fault.New(fault.Invalid, "name_invalid", "Give the token a name of 1 to 80 characters.")
 		}
 		if err := RefuseSecret("name", name); err != nil {

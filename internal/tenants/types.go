@@ -3,6 +3,7 @@ package tenants
 import (
 	"time"
 
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
@@ -31,11 +32,6 @@ const (
 	RoleViewer    Role = "viewer"
 )
 
-// MayWrite reports whether the role may change projects and surfaces.
-func (r Role) MayWrite() bool {
-	return r == RoleOwner || r == RoleAdmin || r == RoleDeveloper
-}
-
 // Principal is a builder at work in one organization, as proven by an API
 // token.
 type Principal struct {
@@ -43,6 +39,16 @@ type Principal struct {
 	Builder      Builder
 	Token        id.Token
 	Role         Role
+}
+
+// MayWrite refuses a principal who may not change projects and surfaces, with
+// fault.Forbidden.
+func (p Principal) MayWrite() error {
+	switch p.Role {
+	case RoleOwner, RoleAdmin, RoleDeveloper:
+		return nil
+	}
+	return fault.New(fault.Forbidden, "viewer", "Your role in this organization only reads. Ask an owner or admin for the developer role.")
 }
 
 // Signing is how a project signs its users' tokens.
