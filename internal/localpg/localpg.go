@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"sync"
@@ -91,6 +92,12 @@ func useExisting(ctx context.Context, rawURL string) (*Server, error) {
 	if err != nil || (base.Scheme != "postgres" && base.Scheme != "postgresql") {
 		return nil, fmt.Errorf("read %s: want postgres://user:password@host:port/database", EnvURL)
 	}
+	if q := base.Query(); !q.Has("sslmode") && loopback(base.Hostname()) {
+		// No TLS on this machine, and none tried first: tests that put a proxy
+		// in between count connections.
+		q.Set("sslmode", "disable")
+		base.RawQuery = q.Encode()
+	}
 	// Several test binaries share such a server, and roles belong to the
 	// whole of it: all of them must derive the same role passwords.
 	secret := sha256.Sum256([]byte("chumbo localpg roles\n" + base.Host))
@@ -99,6 +106,11 @@ func useExisting(ctx context.Context, rawURL string) (*Server, error) {
 		return nil, fmt.Errorf("use the server of %s: %w", EnvURL, err)
 	}
 	return s, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func startOwn(ctx context.Context, o Options) (*Server, error) {

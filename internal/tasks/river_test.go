@@ -30,16 +30,16 @@ func finished(t *testing.T, d *dbtest.Database, want int) []string {
 	deadline, tick := time.Now().Add(20*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for {
+		var open int
+		if err := conn.QueryRow(t.Context(), "select count(*) from river.river_job where finalized_at is null").Scan(&open); err != nil {
+			t.Fatal(err)
+		}
 		rows, err := conn.Query(t.Context(), "select kind || ' ' || state || coalesce(' ' || errors[1]::text, '') from river.river_job order by id")
 		if err != nil {
 			t.Fatal(err)
 		}
 		jobs, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			t.Fatal(err)
-		}
-		var open int
-		if err := conn.QueryRow(t.Context(), "select count(*) from river.river_job where finalized_at is null").Scan(&open); err != nil {
 			t.Fatal(err)
 		}
 		if len(jobs) >= want && open == 0 {
@@ -54,7 +54,7 @@ func finished(t *testing.T, d *dbtest.Database, want int) []string {
 
 func work(t *testing.T, d *dbtest.Database, logger *slog.Logger) (stop func()) {
 	t.Helper()
-	w, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{Store: d.Store, RiverDSN: seal.NewSecret(d.RiverDSN), Logger: logger})
+	w, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{Store: d.Store, RiverDSN: seal.NewSecret(d.RiverDSN), Logger: logger, InvocationRetention: 30 * 24 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestField85_WorkerRefusesATransactionPooler(t *testing.T) {
 	t.Parallel()
 	d := dbtest.NewDatabase(t)
 	_, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{
-		Store: d.Store, RiverDSN: seal.NewSecret("postgres://u:p@127.0.0.1:6543/postgres"), Logger: slog.New(slog.DiscardHandler),
+		Store: d.Store, RiverDSN: seal.NewSecret("postgres://u:p@127.0.0.1:6543/postgres"), Logger: slog.New(slog.DiscardHandler), InvocationRetention: time.Hour,
 	})
 	if !errors.Is(err, db.ErrTransactionPooler) {
 		t.Errorf("port 6543: %v", err)
