@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/standin"
 )
 
 func decodeClaims(token string, claims any) error {
@@ -28,51 +32,85 @@ func decodeClaims(token string, claims any) error {
 // callsEach is how many calls each person makes while the other does too.
 const callsEach = 1500
 
+// seat is one person of the isolation test: what is theirs and what is not.
+type seat struct {
+	email, mine, others string
+	firstID             int    // theirs are the 60 from here on
+	othersID            int    // and the other's the 60 from here on
+	cursor, stolen      string // behind the third row by name: one's own, the other's
+}
+
 // TestAliceAndBobAtOnceNeverSeeEachOther calls as both from several
-// goroutines, lists, pages and errors, and looks at every answer.
+// goroutines, lists, pages, cursors and errors, and looks at every answer.
 func TestAliceAndBobAtOnceNeverSeeEachOther(t *testing.T) {
 	t.Parallel()
-	people := []struct{ email, mine, others string }{
-		{"alice@example.test", "Acme", "Globex"},
-		{"bob@example.test", "Globex", "Acme"},
+	alice := &seat{email: "alice@example.test", mine: "Acme", others: "Globex", firstID: 1, othersID: 61}
+	bob := &seat{email: "bob@example.test", mine: "Globex", others: "Acme", firstID: 61, othersID: 1}
+	sessions := map[*seat][]*mcp.ClientSession{}
+	for _, p := range []*seat{alice, bob} {
+		for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
+			session, _, _ := goClient(t, p.email, protocol)
+			sessions[p] = append(sessions[p], session)
+		}
+		page, err := sessions[p][0].CallTool(t.Context(), &mcp.CallToolParams{Name: "customers_list", Arguments: map[string]any{"limit": 3, "order": "name"}})
+		if err != nil || page.IsError {
+			t.Fatalf("first page: %v %+v", err, page)
+		}
+		p.cursor = page.StructuredContent.(map[string]any)["next_cursor"].(string)
 	}
+	alice.stolen, bob.stolen = bob.cursor, alice.cursor
+
 	calls := callsEach
 	if testing.Short() {
 		calls = 100
 	}
-	const lanes = 4
+	const lanes = 4 // of each person
 	var group sync.WaitGroup
-	for _, p := range people {
-		for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
-			session, _, _ := goClient(t, p.email, protocol)
-			for lane := range lanes / 2 {
-				group.Go(func() {
-					for i := range calls / lanes {
-						if err := oneCall(t, session, i+lane, p.mine, p.others); err != nil {
-							t.Errorf("%s: %v", p.email, err)
-							return
-						}
+	for p, own := range sessions {
+		for lane := range lanes {
+			group.Go(func() {
+				for i := range calls / lanes {
+					if err := p.oneCall(t, own[lane%len(own)], i+lane, lane*calls+i); err != nil {
+						t.Errorf("%s: %v", p.email, err)
+						return
 					}
-				})
-			}
+				}
+			})
 		}
 	}
 	group.Wait()
 }
 
-// oneCall makes one of several kinds of call and checks that nothing of the
-// others is in the answer.
-func oneCall(t *testing.T, session *mcp.ClientSession, i int, mine, others string) error {
-	params := &mcp.CallToolParams{Name: "customers_list", Arguments: map[string]any{"limit": 3 + i%5}}
-	switch i % 4 {
-	case 1:
-		params.Arguments = map[string]any{"name_ilike": others}
-	case 2:
-		params.Arguments = map[string]any{"limit": "many"} // an argument error
-	case 3:
-		params = &mcp.CallToolParams{Name: "customers_get", Arguments: map[string]any{"id": fmt.Sprint(1 + i%120)}}
+// oneCall makes one of several kinds of call. What must be in the answer is
+// there, and nothing of the other person is: their organization's name is in
+// every row of theirs, and a filter's value is never echoed. unique marks this
+// call among all the person's.
+func (p *seat) oneCall(t *testing.T, session *mcp.ClientSession, i, unique int) error {
+	list := func(arguments map[string]any) *mcp.CallToolParams {
+		return &mcp.CallToolParams{Name: "customers_list", Arguments: arguments}
 	}
-	result, err := session.CallTool(t.Context(), params)
+	customer := func(tool string, id int) *mcp.CallToolParams {
+		return &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"id": fmt.Sprint(id)}}
+	}
+	nobody := 1_000_000*p.firstID + unique
+	kinds := []struct {
+		params *mcp.CallToolParams
+		fails  bool
+		says   string
+	}{
+		{list(map[string]any{"limit": 3 + i%5}), false, p.mine},
+		{list(map[string]any{"name_ilike": p.others}), false, "0 rows"},
+		{list(map[string]any{"limit": 10, "order": "name", "cursor": p.cursor}), false, p.mine},
+		{list(map[string]any{"limit": 10, "order": "name", "cursor": p.stolen}), false, " rows"},
+		{list(map[string]any{"limit": "many"}), true, "want integer"},
+		{customer("customers_get", p.firstID+i%60), false, p.mine},
+		{customer("customers_get", p.othersID+i%60), true, "not_found"},
+		{customer("archive_customer", p.othersID+i%60), true, "There is no customer"},
+		{customer("archive_customer", nobody), true, fmt.Sprintf("There is no customer %d.", nobody)},
+		{&mcp.CallToolParams{Name: "customer_summary"}, false, "active"},
+	}
+	kind := kinds[i%len(kinds)]
+	result, err := session.CallTool(t.Context(), kind.params)
 	if err != nil {
 		return err
 	}
@@ -80,13 +118,11 @@ func oneCall(t *testing.T, session *mcp.ClientSession, i int, mine, others strin
 	if err != nil {
 		return err
 	}
-	// Another organization's name is in a row of hers only: the filter value
-	// itself is never echoed.
-	if strings.Contains(string(text), others) {
-		return fmt.Errorf("call %d shows rows of %s: %s", i, others, text)
+	if strings.Contains(string(text), p.others) {
+		return fmt.Errorf("%s %v shows what is of %s: %s", kind.params.Name, kind.params.Arguments, p.others, text)
 	}
-	if i%4 == 0 && !strings.Contains(string(text), mine) {
-		return fmt.Errorf("call %d shows no rows of %s: %s", i, mine, text)
+	if result.IsError != kind.fails || !strings.Contains(string(text), kind.says) {
+		return fmt.Errorf("%s %v answers %s", kind.params.Name, kind.params.Arguments, text)
 	}
 	return nil
 }
@@ -130,8 +166,11 @@ func TestAliceCannotArchiveBobsCustomer(t *testing.T) {
 	if strings.Contains(string(text), "Globex") {
 		t.Fatalf("the answer shows Bob's row: %s", text)
 	}
+	if !result.IsError {
+		t.Errorf("the write was not refused: %s", text)
+	}
 	for _, row := range listAll(t, bob) {
-		if row["id"] == his["id"] && row["status"] == his["status"] {
+		if row["id"] == his["id"] && reflect.DeepEqual(row, his) {
 			return
 		}
 	}
@@ -152,5 +191,89 @@ func TestForeignHostIsRefusedBeforeAnyChallenge(t *testing.T) {
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusMisdirectedRequest || resp.Header.Get("WWW-Authenticate") != "" {
 		t.Fatalf("foreign host: %s %v", resp.Status, resp.Header)
+	}
+}
+
+// TestWriteReachesOnesOwnRowsOnly asks the database itself.
+func TestWriteReachesOnesOwnRowsOnly(t *testing.T) {
+	t.Parallel()
+	_, p := newTenant(t)
+	alice := p.signIn(standin.AliceEmail).AccessToken
+	for i, era := range eras {
+		before := p.rowsOf("Globex")
+		text := call(t, p.mcp, alice, era, "archive_customer", map[string]any{"id": fmt.Sprint(62 + i)}).failed(t)
+		if !strings.Contains(text, "There is no customer") || p.rowsOf("Globex") != before {
+			t.Errorf("%s: Alice wrote to Bob's row: %s", era, text)
+		}
+		before = p.rowsOf("Acme")
+		if r := call(t, p.mcp, alice, era, "archive_customer", map[string]any{"id": fmt.Sprint(1 + i)}); r.result(t).IsError || p.rowsOf("Acme") == before {
+			t.Errorf("%s: Alice cannot write to her own: %s", era, r.body)
+		}
+	}
+}
+
+// rowsOf is every customer of an organization, as one text.
+func (p *tenant) rowsOf(organization string) string {
+	p.t.Helper()
+	conn, err := pgx.Connect(p.t.Context(), p.DSN())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(p.t.Context()) }()
+	var rows string
+	err = conn.QueryRow(p.t.Context(), `select string_agg(c::text, e'\n' order by c.id) from public.customers c
+		join public.organizations o on o.id = c.organization_id where o.name = $1`, organization).Scan(&rows)
+	if err != nil || rows == "" {
+		p.t.Fatalf("rows of %s: %v", organization, err)
+	}
+	return rows
+}
+
+// TestTwoOrganizationsSurfacesAtOnce: the same person, the same ids, two
+// projects of two organizations of builders behind one service.
+func TestTwoOrganizationsSurfacesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	red := w.tenant(t, "Red builders", "red-crm", standin.Options{Schema: "\nupdate public.customers set name = 'Red ' || id;"})
+	blue := w.tenant(t, "Blue builders", "blue-crm", standin.Options{Schema: "\nupdate public.customers set name = 'Blue ' || id;"})
+	var group sync.WaitGroup
+	for _, p := range []*tenant{red, blue} {
+		p.importSchema()
+		p.publish(strings.Replace(demoFile(t), "title: Demo CRM", "title: Surface of "+p.slug, 1))
+		p.ForgetRequests() // the probe's, which are nobody's
+		own, foreign := "Red ", "Blue "
+		if p == blue {
+			own, foreign = foreign, own
+		}
+		token := p.signIn(standin.AliceEmail).AccessToken
+		cursor := *call(t, p.mcp, token, eras[0], "customers_list", map[string]any{"limit": 2}).page(t).NextCursor
+		for lane := range 4 {
+			group.Go(func() {
+				for i := range 150 {
+					era := eras[(lane+i)%len(eras)]
+					r := speak(t, p.mcp, token, era, "tools/list", nil)
+					switch i % 4 {
+					case 0:
+						r = call(t, p.mcp, token, era, "customers_list", map[string]any{"limit": 5})
+					case 1:
+						r = call(t, p.mcp, token, era, "customers_list", map[string]any{"limit": 5, "cursor": cursor})
+					case 2:
+						r = call(t, p.mcp, token, era, "customers_get", map[string]any{"id": fmt.Sprint(1 + i%60)})
+					}
+					if r.status != http.StatusOK || strings.Contains(r.body, foreign) || strings.Contains(r.body, own) != (i%4 != 3) {
+						t.Errorf("%s, call %d: %d %s", p.slug, i, r.status, r.body)
+						return
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	for _, p := range []*tenant{red, blue} {
+		for _, r := range p.RequestsTo("/rest/v1/") {
+			if r.APIKey != p.PublishableKey() || claim(t, r.Bearer, "iss") != p.Issuer() {
+				t.Fatalf("%s was asked with another project's credential", p.slug)
+			}
+		}
 	}
 }
