@@ -164,7 +164,7 @@ func (c *compiler) knownScope(t Text) {
 		return
 	}
 	c.errorf(t.at, "the project's OAuth server cannot issue the scope %s, so no token would ever have it%s",
-		quoteName(t.Value), suggest(t.Value, c.facts.ScopesSupported, "; it issues "))
+		quoteName(t.Value), c.suggest(t.Value, c.facts.ScopesSupported, "; it issues "))
 }
 
 // publicRules keep public: true and mode public together.

@@ -80,7 +80,7 @@ func (c *compiler) function(t Text) (*FunctionSchema, bool) {
 			return nil, false
 		}
 		c.errorf(t.at, "there is no function %s in the imported schema%s If it is new, import the schema again (chumbo import)",
-			quoteName(t.Value), ended(suggest(t.Value, names(c.ix, c.ix.functions), "; there are ")))
+			quoteName(t.Value), ended(c.suggest(t.Value, names(c.ix, c.ix.functions), "; there are ")))
 		return nil, false
 	}
 	if len(found) > 1 {
@@ -188,7 +188,7 @@ func (b *rpcTool) unknownArguments() {
 	}
 	for _, a := range b.spec.Arguments {
 		if !slices.Contains(known, a.Name.Value) {
-			b.errorf(a.Name.at, "%s has no argument %s%s", b.spec.Function.Value, quoteName(a.Name.Value), suggest(a.Name.Value, known, "; its arguments are "))
+			b.errorf(a.Name.at, "%s has no argument %s%s", b.spec.Function.Value, quoteName(a.Name.Value), b.suggest(a.Name.Value, known, "; its arguments are "))
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (b *rpcTool) narrow(s *schema, spec ArgumentSpec, v value) {
 func (b *rpcTool) labelsOnly(enum []Text, v value) {
 	for _, e := range enum {
 		if len(v.labels) > 0 && !slices.Contains(v.labels, e.Value) {
-			b.errorf(e.at, "%s is not a label of %s%s", quoteName(e.Value), v.sql, suggest(e.Value, v.labels, "; its labels are "))
+			b.errorf(e.at, "%s is not a label of %s%s", quoteName(e.Value), v.sql, b.suggest(e.Value, v.labels, "; its labels are "))
 		}
 	}
 }

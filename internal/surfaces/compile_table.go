@@ -53,7 +53,7 @@ func (c *compiler) unknownRelation(t Text) {
 		return
 	}
 	c.errorf(t.at, "there is no table or view %s in the imported schema%s If it is new, import the schema again (chumbo import)",
-		quoteName(t.Value), ended(suggest(t.Value, names(c.ix, c.ix.relations), "; there are ")))
+		quoteName(t.Value), ended(c.suggest(t.Value, names(c.ix, c.ix.relations), "; there are ")))
 }
 
 func (b *tableTool) pickColumns() {
@@ -66,7 +66,7 @@ func (b *tableTool) pickColumns() {
 		i := slices.IndexFunc(b.columns, func(c Column) bool { return c.Name == t.Value })
 		switch {
 		case i < 0:
-			b.errorf(t.at, "shorten names %s, which is not in columns%s", quoteName(t.Value), suggest(t.Value, values(b.spec.Columns), "; columns are "))
+			b.errorf(t.at, "shorten names %s, which is not in columns%s", quoteName(t.Value), b.suggest(t.Value, values(b.spec.Columns), "; columns are "))
 		case b.columns[i].JSON != JSONString || b.columns[i].AsText:
 			b.errorf(t.at, "%s is not text, so it cannot be shortened", quoteName(t.Value))
 		default:
@@ -80,7 +80,7 @@ func (b *tableTool) find(t Text, what string) (*ColumnSchema, bool) {
 	if c := b.rel.column(t.Value); c != nil {
 		return c, true
 	}
-	b.errorf(t.at, "%s has no column %s (in %s)%s", b.shown, quoteName(t.Value), what, suggest(t.Value, b.rel.columnNames(), "; its columns are "))
+	b.errorf(t.at, "%s has no column %s (in %s)%s", b.shown, quoteName(t.Value), what, b.suggest(t.Value, b.rel.columnNames(), "; its columns are "))
 	return nil, false
 }
 

@@ -6,8 +6,12 @@ import (
 )
 
 // suggest ends a message about an unknown name: the nearest known one, or all
-// of them where none is near and there are few.
-func suggest(name string, known []string, list string) string {
+// of them where none is near and there are few. Of many such messages the
+// later ones end without.
+func (r *report) suggest(name string, known []string, list string) string {
+	if r.suggestions++; r.suggestions > maxSuggestions {
+		return ""
+	}
 	if near := nearest(name, known); near != "" {
 		return "; did you mean " + quoteName(near) + "?"
 	}

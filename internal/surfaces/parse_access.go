@@ -45,7 +45,7 @@ func (r *reader) modes(m mapping) []Text {
 		case laterModes[t.Value] != "":
 			r.errorf(t.at, "mode %s is not yet supported: %s", t.Value, laterModes[t.Value])
 		default:
-			r.errorf(t.at, "unknown mode %s%s", quoteName(t.Value), suggest(t.Value, []string{"oauth", "public"}, "; this version has "))
+			r.errorf(t.at, "unknown mode %s%s", quoteName(t.Value), r.suggest(t.Value, []string{"oauth", "public"}, "; this version has "))
 		}
 	}
 	if len(texts) == 0 {

@@ -87,7 +87,7 @@ func (r *reader) choice(m mapping, key string, options ...string) string {
 		return options[0]
 	}
 	if !slices.Contains(options, t.Value) {
-		r.errorf(t.at, "unknown %s %s%s", key, quoteName(t.Value), suggest(t.Value, options, "; write one of "))
+		r.errorf(t.at, "unknown %s %s%s", key, quoteName(t.Value), r.suggest(t.Value, options, "; write one of "))
 		return options[0]
 	}
 	return t.Value

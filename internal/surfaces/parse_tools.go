@@ -144,7 +144,7 @@ func (r *reader) operations(m mapping) []Text {
 		case laterOperations[t.Value] != "":
 			r.errorf(t.at, "the operation %s is not yet supported: %s", t.Value, laterOperations[t.Value])
 		default:
-			r.errorf(t.at, "unknown operation %s%s", quoteName(t.Value), suggest(t.Value, operationKeys.known, "; this version has "))
+			r.errorf(t.at, "unknown operation %s%s", quoteName(t.Value), r.suggest(t.Value, operationKeys.known, "; this version has "))
 		}
 	}
 	if len(texts) == 0 {
@@ -209,7 +209,7 @@ func (r *reader) filterOperators(e entry, f *FilterSpec) []Text {
 	var operators []Text
 	for _, t := range texts {
 		if !slices.Contains(filterOperators, t.Value) {
-			r.errorf(t.at, "unknown operator %s%s", quoteName(t.Value), suggest(t.Value, filterOperators, "; this version has "))
+			r.errorf(t.at, "unknown operator %s%s", quoteName(t.Value), r.suggest(t.Value, filterOperators, "; this version has "))
 			continue
 		}
 		operators = append(operators, t)
@@ -301,7 +301,7 @@ func (r *reader) checkResult(o *OperationSpec) {
 	forms := []string{string(ResultHybrid), string(ResultStructured), string(ResultText)}
 	switch {
 	case !slices.Contains(forms, o.Result.Value):
-		r.errorf(o.Result.at, "unknown result %s%s", quoteName(o.Result.Value), suggest(o.Result.Value, forms, "; write one of "))
+		r.errorf(o.Result.at, "unknown result %s%s", quoteName(o.Result.Value), r.suggest(o.Result.Value, forms, "; write one of "))
 	case o.Result.Value == string(ResultText) && o.Template.Value == "":
 		r.errorf(o.Result.at, "result: text needs a template")
 	case o.Result.Value != string(ResultText) && o.Template.Value != "":

@@ -56,8 +56,18 @@ type place struct {
 	path         string
 }
 
+// maxProblems bounds the problems of a file that are told, and maxSuggestions
+// those that look for the nearest name: a file can be made of nothing else.
+const (
+	maxProblems    = 500
+	maxSuggestions = 100
+)
+
 // report collects problems in any order.
-type report struct{ problems []Problem }
+type report struct {
+	problems    []Problem
+	suggestions int // looked for so far
+}
 
 func (r *report) errorf(at place, format string, args ...any) {
 	r.add(at, SeverityError, fmt.Sprintf(format, args...))
@@ -72,11 +82,29 @@ func (r *report) add(at place, severity Severity, message string) {
 }
 
 // sorted returns the problems by line and column, errors before warnings at
-// the same place, exact repeats once.
+// the same place, exact repeats once; of too many the errors, and says so.
 func (r *report) sorted() []Problem {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
-	return slices.Compact(r.problems)
+	return told(slices.Compact(r.problems))
+}
+
+func told(list []Problem) []Problem {
+	if len(list) <= maxProblems {
+		return list
+	}
+	var errors, warnings []Problem
+	for _, p := range list {
+		if p.Severity == SeverityError {
+			errors = append(errors, p)
+		} else {
+			warnings = append(warnings, p)
+		}
+	}
+	if more := len(errors) - maxProblems; more > 0 {
+		return append(errors[:maxProblems:maxProblems], Problem{Severity: SeverityError, Message: fmt.Sprintf("%d more errors are not listed: mend these first", more)})
+	}
+	return append(errors, warnings[:maxProblems-len(errors)]...)
 }

@@ -35,7 +35,11 @@ func nodeAt(n *yaml.Node, path string) place {
 	return place{line: n.Line, column: n.Column, path: path}
 }
 
+// join is the path of a key below path; a key too long to be one is cut.
 func join(path, key string) string {
+	if len(key) > ruleName.max {
+		key = strings.ToValidUTF8(key[:ruleName.max], "") + "…"
+	}
 	if path == "" {
 		return key
 	}
@@ -82,7 +86,7 @@ func (r *reader) mapping(n *yaml.Node, at place, what string, k keys) (mapping, 
 			r.errorf(key, "%s is not yet supported: %s", name, instead)
 			continue
 		}
-		r.errorf(key, "unknown key %s%s", quoteName(name), suggest(name, k.known, "; known keys are "))
+		r.errorf(key, "unknown key %s%s", quoteName(name), r.suggest(name, k.known, "; known keys are "))
 	}
 	return m, true
 }

@@ -30,6 +30,9 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 	if len(data) > MaxSnapshotBytes {
 		return nil, fault.New(fault.TooLarge, "snapshot_too_large", "The schema snapshot is larger than %d bytes. Import fewer schemas.", MaxSnapshotBytes)
 	}
+	if holdsNUL(data) {
+		return nil, fault.New(fault.Invalid, "invalid_snapshot", "The schema snapshot holds a NUL character, which Postgres cannot have. Make one with chumbo import.")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	var snap Snapshot
@@ -44,6 +47,21 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 		return nil, err
 	}
 	return &snap, nil
+}
+
+// holdsNUL reports whether JSON says NUL anywhere: \u0000 whose backslash is
+// not itself escaped.
+func holdsNUL(data []byte) bool {
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		if bytes.HasPrefix(data[i:], []byte(`\u0000`)) {
+			return true
+		}
+		i++ // what the backslash escapes
+	}
+	return false
 }
 
 // Normalize sorts what has no order of its own, cuts comments, and writes

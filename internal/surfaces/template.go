@@ -84,7 +84,7 @@ func (r *report) templateName(t Text, name string, inside bool, allowed template
 	if slices.Contains(known, name) || allowed.open {
 		return
 	}
-	hint := suggest(name, known, "; it may use ")
+	hint := r.suggest(name, known, "; it may use ")
 	if !inside && slices.Contains(allowed.items, name) {
 		hint = ": write it inside {{#items}} … {{/items}}"
 	}
