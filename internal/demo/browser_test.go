@@ -80,24 +80,105 @@ func act(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Vo
 	}
 }
 
+// eachLook opens a page at both widths in both themes, checks it, and keeps a
+// picture of each.
+func eachLook(t *testing.T, ctx context.Context, name, url string, check func(t *testing.T)) {
+	t.Helper()
+	for _, width := range []int64{1440, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			act(t, ctx, chromedp.EmulateViewport(width, 900), colourScheme(scheme), chromedp.Navigate(url))
+			if check != nil {
+				check(t)
+			}
+			look := fmt.Sprintf("%s-%s-%d", name, scheme, width)
+			wellMade(t, ctx, look)
+			screenshot(t, ctx, look)
+		}
+	}
+}
+
+// audit lists what of the page shown falls short of WCAG 2.2 AA in ways a
+// program can tell: contrast of text (1.4.3) and of field borders (1.4.11),
+// fields without a label (3.3.2), headings out of order, small targets
+// (2.5.8), and a page that scrolls sideways (1.4.10).
+const audit = `(() => {
+  const problems = [];
+  const parse = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length > 3 ? m : [...m, 1]; };
+  const luminance = ([r, g, b]) => [r, g, b].map(v => { v /= 255; return v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; })
+    .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+  const canvas = matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18, 1] : [255, 255, 255, 1];
+  const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] > 0) return c; } return canvas; };
+  const ratio = (a, b) => { const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p); return (x + .05) / (y + .05); };
+  const name = e => e.tagName.toLowerCase() + " " + (e.textContent || e.id).trim().slice(0, 40);
+  for (const e of document.body.querySelectorAll("*")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || !e.checkVisibility()) continue;
+    const style = getComputedStyle(e), size = parseFloat(style.fontSize);
+    const large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
+    const r = ratio(parse(style.color), behind(e));
+    if (r < (large ? 3 : 4.5)) problems.push("contrast " + r.toFixed(2) + ": " + name(e));
+  }
+  for (const e of document.querySelectorAll("input:not([type=hidden]), select, textarea")) {
+    if (!e.labels.length) problems.push("no label: " + name(e));
+    const r = ratio(parse(getComputedStyle(e).borderTopColor), behind(e.parentElement));
+    if (r < 3) problems.push("border contrast " + r.toFixed(2) + ": " + name(e));
+  }
+  for (const e of document.querySelectorAll("button, input:not([type=hidden]), .button")) {
+    const box = e.getBoundingClientRect();
+    if (e.checkVisibility() && (box.height < 44 || box.width < 44)) problems.push("small target: " + name(e));
+  }
+  const levels = [...document.querySelectorAll("h1, h2, h3, h4")].map(h => +h.tagName[1]);
+  if (levels.filter(l => l === 1).length !== 1 || levels.some((l, i) => l > (levels[i - 1] || 0) + 1)) problems.push("headings: " + levels);
+  if (document.documentElement.scrollWidth > document.documentElement.clientWidth) problems.push("scrolls sideways");
+  if (!document.documentElement.lang || !document.querySelector("main")) problems.push("no language or no main landmark");
+  return problems.join("; ");
+})()`
+
+func wellMade(t *testing.T, ctx context.Context, page string) {
+	t.Helper()
+	if problems := look(t, ctx, chromedp.Evaluate[string](audit)); problems != "" {
+		t.Errorf("%s: %s", page, problems)
+	}
+}
+
 func TestConnectPageFitsEveryWidthInBothThemes(t *testing.T) {
 	t.Parallel()
 	ctx := newBrowser(t)
-	for _, width := range []int64{1440, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			act(t, ctx, chromedp.EmulateViewport(width, 900), colourScheme(scheme), chromedp.Navigate(running.MCPURL))
-			heading, shown := look(t, ctx, chromedp.Text("h1")), look(t, ctx, chromedp.Text(".copyable-value"))
-			if !strings.HasPrefix(heading, "Connect ") || shown != running.MCPURL {
-				t.Errorf("page says %q and shows %q", heading, shown)
-			}
-			if look(t, ctx, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {
-				t.Errorf("at %d px the page scrolls sideways", width)
-			}
-			if !look(t, ctx, chromedp.Evaluate[bool](`document.querySelector("[data-copy]").hidden === false`)) {
-				t.Error("the copy button does not appear: the script did not run")
-			}
-			screenshot(t, ctx, fmt.Sprintf("connect-%s-%d", scheme, width))
+	eachLook(t, ctx, "connect", running.MCPURL, func(t *testing.T) {
+		heading, shown := look(t, ctx, chromedp.Text("h1")), look(t, ctx, chromedp.Text(".copyable-value"))
+		if !strings.HasPrefix(heading, "Connect ") || shown != running.MCPURL {
+			t.Errorf("page says %q and shows %q", heading, shown)
 		}
+		if !look(t, ctx, chromedp.Evaluate[bool](`document.querySelector("[data-copy]").hidden === false`)) {
+			t.Error("the copy button does not appear: the script did not run")
+		}
+	})
+	eachLook(t, ctx, "connect-public", running.ConformanceURL, func(t *testing.T) {
+		if lead := look(t, ctx, chromedp.Text(".lead")); !strings.Contains(lead, "No sign-in is needed") {
+			t.Errorf("a public surface says %q", lead)
+		}
+	})
+}
+
+func TestStartPageFitsEveryWidthInBothThemes(t *testing.T) {
+	t.Parallel()
+	ctx := newBrowser(t)
+	eachLook(t, ctx, "start", running.DashboardURL, func(t *testing.T) {
+		if commands := look(t, ctx, chromedp.Text(".code")); !strings.Contains(commands, "export CHUMBO_URL="+running.ServerURL+"\n") || !strings.Contains(commands, "chumbo push") {
+			t.Errorf("the start page does not say how to begin: %s", commands)
+		}
+	})
+}
+
+// TestCopyButtonIsReachedAndShownByKeyboard moves by Tab alone.
+func TestCopyButtonIsReachedAndShownByKeyboard(t *testing.T) {
+	t.Parallel()
+	ctx := newBrowser(t)
+	act(t, ctx, chromedp.Navigate(running.MCPURL), chromedp.KeyEvent("\t"))
+	if focused := look(t, ctx, chromedp.Evaluate[string](`document.activeElement.textContent`)); focused != "Copy" {
+		t.Fatalf("the first Tab leads to %q", focused)
+	}
+	if outline := look(t, ctx, chromedp.Evaluate[string](`getComputedStyle(document.activeElement).outline`)); !strings.Contains(outline, "2px") {
+		t.Errorf("focus is not seen: %s", outline)
 	}
 }
 
@@ -132,17 +213,19 @@ func TestPersonSignsInWithTheKeyboardAlone(t *testing.T) {
 		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"},
 	}.Encode()
 	alice := newPerson(t, "alice@example.test")
-	act(t, ctx, chromedp.EmulateViewport(390, 844), chromedp.Navigate(start), chromedp.Query("input[type=email]"))
-	screenshot(t, ctx, "standin-sign-in-390")
+	eachLook(t, ctx, "standin-sign-in", start, nil)
+	act(t, ctx, chromedp.EmulateViewport(390, 844), colourScheme("light"), chromedp.Navigate(start), chromedp.Query("input[type=email]"))
 	act(t, ctx, chromedp.SendKeys("input[type=email]", alice.email), chromedp.SendKeys("input[type=password]", alice.password+"\r"),
 		chromedp.Query("button[value=approve]"))
+	wellMade(t, ctx, "consent at 390")
 	screenshot(t, ctx, "standin-consent-390")
 	consent := look(t, ctx, chromedp.Text("body"))
 	if !strings.Contains(consent, "Browser end-to-end") || !strings.Contains(consent, alice.email) {
 		t.Errorf("the consent page does not say who asks and as whom: %s", consent)
 	}
-	act(t, ctx, chromedp.EmulateViewport(1440, 900))
-	screenshot(t, ctx, "standin-consent-1440")
+	act(t, ctx, chromedp.EmulateViewport(1440, 900), colourScheme("dark"))
+	wellMade(t, ctx, "consent in the dark")
+	screenshot(t, ctx, "standin-consent-dark-1440")
 	act(t, ctx, chromedp.SendKeys("button[value=approve]", "\r"))
 	select {
 	case q := <-back:

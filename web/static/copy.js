@@ -3,10 +3,19 @@
 for (const button of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) break;
   button.hidden = false;
+  const said = button.parentElement.querySelector("[role=status]");
+  const label = button.textContent;
+  let back;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    const label = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 1500);
+    let outcome = "Copied";
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+    } catch { // the browser said no: leave the text selected to be copied by hand
+      getSelection().selectAllChildren(button.parentElement.querySelector("code"));
+      outcome = "Selected";
+    }
+    button.textContent = said.textContent = outcome;
+    clearTimeout(back);
+    back = setTimeout(() => { button.textContent = label; said.textContent = ""; }, 1500);
   });
 }
