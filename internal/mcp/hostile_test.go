@@ -117,3 +117,20 @@ func TestOfManyMistakesOnlySomeAreLookedAt(t *testing.T) {
 		t.Fatalf("%d mistakes looked at", n)
 	}
 }
+
+// TestSurfaceThatCannotBeBuiltEndsNothingElse: revisions are built on a
+// goroutine of their own, where a panic would end the process.
+func TestSurfaceThatCannotBeBuiltEndsNothingElse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.caller(b.surface("acme", nil), "alice", "alice")
+	b.directory.load = func(*tenants.Endpoint) error { panic("a row of Alice's") }
+	for range 2 {
+		if res := b.send(legacy("2025-11-25", "tools/list", `{}`).as("alice")); res.StatusCode != http.StatusInternalServerError {
+			t.Fatalf("answered %d", res.StatusCode)
+		}
+	}
+	if strings.Contains(b.logs.String(), "Alice's") {
+		t.Fatalf("the log quotes the panic: %s", b.logs.String())
+	}
+}

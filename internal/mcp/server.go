@@ -107,12 +107,19 @@ func (s *revisions) of(ctx context.Context, ep *tenants.Endpoint) (*revision, er
 	}
 }
 
-func (s *revisions) load(ctx context.Context, key revisionKey, ep *tenants.Endpoint) (*revision, error) {
+// load runs on a goroutine of its own, where a panic over one surface would end
+// the process.
+func (s *revisions) load(ctx context.Context, key revisionKey, ep *tenants.Endpoint) (r *revision, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = nil, fmt.Errorf("build revision %d of %s: panic (%T)", key.number, key.surface, p)
+		}
+	}()
 	compiled, err := s.directory.Compiled(ctx, ep)
 	if err != nil {
 		return nil, fmt.Errorf("load revision: %w", err)
 	}
-	r := s.build(compiled, ep.Surface)
+	r = s.build(compiled, ep.Surface)
 	s.cache.Set(key, r)
 	return r, nil
 }

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -216,16 +217,29 @@ func (s *keySets) read(ctx context.Context, project id.Project, at keysAt) (*key
 	begun := s.now()
 	// A lane of its own: a project whose data is slow can still be asked who
 	// its users are.
-	document, err := s.source.KeySet(ctx, project.String()+"/keys", at.uri)
+	keys, err := s.readKeys(ctx, project.String()+"/keys", at.uri)
 	if err == nil {
-		var keys map[string]signingKey
-		if keys, err = parseKeySet(document); err == nil {
-			return &keySet{from: at, read: begun, keys: keys}, nil
-		}
+		return &keySet{from: at, read: begun, keys: keys}, nil
 	}
 	s.log.LogAttrs(ctx, slog.LevelWarn, "read key set",
 		slog.String("project_id", project.String()), slog.String("error_kind", fault.From(err).Kind.String()), slog.Any("error", err))
 	return nil, err
+}
+
+// readKeys reads and parses. It runs on a goroutine of its own, where a panic
+// over one project's bytes would end the process. The value of a panic may
+// hold some of them.
+func (s *keySets) readKeys(ctx context.Context, lane, uri string) (keys map[string]signingKey, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			keys, err = nil, fmt.Errorf("read key set: panic (%T)", p)
+		}
+	}()
+	document, err := s.source.KeySet(ctx, lane, uri)
+	if err != nil {
+		return nil, err
+	}
+	return parseKeySet(document)
 }
 
 // keysUnavailable is 503, never a challenge: a client that gets one throws
