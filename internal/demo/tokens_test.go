@@ -275,3 +275,37 @@ func TestTableDroppedAfterPublishing(t *testing.T) {
 		t.Error("a call went out as somebody else")
 	}
 }
+
+// TestField97_BrowsersReachTheSurfaceOfARunningService: preflight, challenge
+// and metadata, by way of every route in front of them.
+func TestField97_BrowsersReachTheSurfaceOfARunningService(t *testing.T) {
+	t.Parallel()
+	path := strings.TrimPrefix(running.MCPURL, running.ServerURL)
+	asked := "authorization,content-type,mcp-protocol-version,mcp-method,mcp-name,mcp-session-id,last-event-id"
+	origin := http.Header{"Origin": {"https://inspector.example.test"}}
+	preflight := origin.Clone()
+	preflight.Set("Access-Control-Request-Method", http.MethodPost)
+	preflight.Set("Access-Control-Request-Headers", asked)
+	for _, target := range []string{path, "/.well-known/oauth-protected-resource" + path, path + "/.well-known/oauth-protected-resource", path + "/oauth-protected-resource"} {
+		r := sendRaw(t, http.MethodOptions, running.ServerURL+target, "", preflight, "")
+		if r.status != http.StatusNoContent || r.header.Get("Access-Control-Allow-Origin") != "*" || r.header.Get("Access-Control-Max-Age") == "" {
+			t.Errorf("%s: %d %v", target, r.status, r.header)
+		}
+		for name := range strings.SplitSeq(asked, ",") {
+			if !strings.Contains(strings.ToLower(r.header.Get("Access-Control-Allow-Headers")), name) {
+				t.Errorf("%s: %s is not allowed", target, name)
+			}
+		}
+		if target == path {
+			continue
+		}
+		if r := sendRaw(t, http.MethodGet, running.ServerURL+target, "", origin, ""); r.status != http.StatusOK || r.header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%s: %d %v", target, r.status, r.header)
+		}
+	}
+	r := sendRaw(t, http.MethodPost, running.MCPURL, "", origin, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	r.challenged(t, running.MCPURL, "")
+	if exposed := r.header.Get("Access-Control-Expose-Headers"); !strings.Contains(exposed, "WWW-Authenticate") || r.header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("the challenge cannot be read: %v", r.header)
+	}
+}
