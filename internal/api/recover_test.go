@@ -26,7 +26,7 @@ func TestField48_PanicAnswersJSON(t *testing.T) {
 	if rec.Code != 500 || rec.Header().Get("Content-Type") != "application/problem+json" || strings.Contains(rec.Body.String(), "the text of a panic") {
 		t.Errorf("%d %v %s", rec.Code, rec.Header(), rec.Body)
 	}
-	if id == "" || !strings.Contains(rec.Body.String(), id) || !strings.Contains(log.String(), id) || !strings.Contains(log.String(), "the text of a panic") {
+	if id == "" || !strings.Contains(rec.Body.String(), id) || !strings.Contains(log.String(), id) || !strings.Contains(log.String(), "recover_test.go") || strings.Contains(log.String(), "the text of a panic") {
 		t.Errorf("id %q, answer %s, log %s", id, rec.Body, log.String())
 	}
 }

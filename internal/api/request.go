@@ -74,8 +74,9 @@ func decodeJSON(b []byte, into any) error {
 func badJSON(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
+		got, _, _ := strings.Cut(wrongType.Value, " ") // the decoder adds the number it read
 		return fault.New(fault.Invalid, "json", "A member of the body has the wrong type.").
-			WithIssues(fault.Issue{Path: wrongType.Field, Message: "want " + jsonKind(wrongType) + ", got " + wrongType.Value})
+			WithIssues(fault.Issue{Path: wrongType.Field, Message: "want " + jsonKind(wrongType) + ", got " + got})
 	}
 	if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
 		return fault.New(fault.Invalid, "unknown_field", "The body has a member that is not known: %s. Remove it, or check its spelling.", name)

@@ -90,7 +90,8 @@ func (a *api) recover(next echo.HandlerFunc) echo.HandlerFunc {
 			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
 				panic(p)
 			}
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			// The value of a panic may hold what a builder sent.
+			err = fmt.Errorf("panic: %T\n%s", p, debug.Stack())
 		}()
 		return next(c)
 	}
@@ -103,9 +104,9 @@ func (a *api) writeError(err error, c echo.Context) {
 		return
 	}
 	id, _ := c.Get(requestIDKey).(string)
-	var http405 *echo.HTTPError
-	if errors.As(err, &http405) {
-		writeRouterError(c, http405.Code, id)
+	var unrouted *echo.HTTPError
+	if errors.As(err, &unrouted) {
+		writeRouterError(c, unrouted.Code, id)
 		return
 	}
 	var refused *refusedProbe
@@ -170,18 +171,11 @@ func (a *api) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 // writers refuses viewers, who may only read.
 func writers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if err := mayWrite(principal(c)); err != nil {
+		if err := principal(c).MayWrite(); err != nil {
 			return err
 		}
 		return next(c)
 	}
-}
-
-func mayWrite(p tenants.Principal) error {
-	if !p.Role.MayWrite() {
-		return fault.New(fault.Forbidden, "viewer", "A viewer may look and not change. Ask an owner or admin of the organization for the developer role.")
-	}
-	return nil
 }
 
 func principal(c echo.Context) tenants.Principal {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,8 +16,8 @@ import (
 
 // Handler is the HTTP edge: an http.Handler for every surface URL, for
 // /.well-known/* and for the metadata URLs below a surface URL. Mount it on
-// net/http directly, with no WriteTimeout and no middleware that replaces the
-// ResponseWriter.
+// net/http directly, with no middleware that replaces the ResponseWriter; it
+// sets write deadlines of its own.
 type Handler struct {
 	cfg       Config
 	revisions *revisions
@@ -57,7 +56,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.w = &timedWriter{ResponseWriter: w, x: x}
 	x.w.Header().Set("Chumbo-Request-Id", x.requestID)
 	x.w.Header().Set("Chumbo-Version", h.cfg.Version)
-	x.serve() //nolint:contextcheck // the context is in the request
+	defer x.recovered()
+	x.serve()
 }
 
 // serve keeps the order of design section 4: host, path, origin, OPTIONS, the
@@ -150,12 +150,9 @@ func (x *exchange) challenge(c *oauth.Challenge) { c.Write(x.w, x.requestID) }
 
 // problem answers outside of JSON-RPC, with RFC 9457.
 func (x *exchange) problem(err error) {
-	e := fault.From(err)
-	if e.Kind == fault.Internal {
-		x.h.cfg.Logger.Error("request failed", slog.String("request", x.requestID), slog.Any("error", err))
-	}
+	x.logInternal(err)
 	x.w.Header().Set("Cache-Control", "no-store")
-	fault.WriteProblem(x.w, e, x.requestID)
+	fault.WriteProblem(x.w, err, x.requestID)
 }
 
 // openCORS lets a browser read why there is nothing here.

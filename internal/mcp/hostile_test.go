@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -132,5 +133,25 @@ func TestSurfaceThatCannotBeBuiltEndsNothingElse(t *testing.T) {
 	}
 	if strings.Contains(b.logs.String(), "Alice's") {
 		t.Fatalf("the log quotes the panic: %s", b.logs.String())
+	}
+}
+
+type panickingDirectory struct{ Directory }
+
+func (panickingDirectory) Lookup(context.Context, string, string) (*tenants.Endpoint, error) {
+	panic("what Alice typed")
+}
+
+func TestPanicInTheEdgeIsA500AndALineInTheLog(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.handler.cfg.Directory = panickingDirectory{b.directory}
+	res := b.send(legacy("2025-11-25", "tools/list", `{}`))
+	body, id := bodyOf(t, res), res.Header.Get("Chumbo-Request-Id")
+	if res.StatusCode != http.StatusInternalServerError || !strings.Contains(body, id) || strings.Contains(body, "typed") {
+		t.Errorf("answered %d %s", res.StatusCode, body)
+	}
+	if log := b.logs.String(); !strings.Contains(log, id) || strings.Contains(log, "typed") {
+		t.Errorf("logged %s", log)
 	}
 }

@@ -22,7 +22,7 @@ const (
 // exchange is one HTTP request on its way through the edge.
 type exchange struct {
 	h         *Handler
-	w         http.ResponseWriter
+	w         *timedWriter
 	r         *http.Request
 	requestID string
 	started   time.Time
