@@ -77,6 +77,8 @@ create function public.touch(id bigint) returns void language sql as $$ update p
 create function public.summary(since timestamptz default '-infinity', states public.customer_status[] default '{}')
   returns table (status public.customer_status, customers bigint, balance numeric) language sql stable
   set statement_timeout = '2s' as $$ select null::public.customer_status, 1::bigint, 1::numeric $$;
+create function public.recent_customers(days integer default 30, states public.customer_status[] default '{}', sort text default 'name')
+  returns setof public.customers language sql stable as $$ select * from public.customers $$;
 create function public.ids() returns setof integer language sql stable as $$ select 1 $$;
 create function public.pair(a integer, out x integer, out y text) language sql immutable as $$ select 1, 'y' $$;
 create function public.payload(body jsonb, home public.address default null) returns jsonb language sql stable as $$ select '{}'::jsonb $$;
