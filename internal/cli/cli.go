@@ -29,7 +29,7 @@ type Environment struct {
 // reachable, 2 wrong use.
 func Main(ctx context.Context, env Environment) int {
 	p := &printer{out: env.Out, err: env.Err}
-	root := newRoot(env, p) //nolint:contextcheck // cobra hands each command the context of ExecuteContext
+	root := newRoot(env, p)
 	root.SetArgs(env.Args)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)

@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
-
-// maxFile is the size of a surface file (256 KiB), refused before sending.
-const maxFile = 256 << 10
 
 func pushCommand(s *session) *cobra.Command {
 	var dryRun bool
@@ -124,7 +122,7 @@ func readSurfaceFile(repo *repository, f surfaceFile) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", repo.show(f.path), err)
 	}
-	if info.Size() > maxFile {
+	if info.Size() > surfaces.MaxFileBytes {
 		return "", usage("%s is over 256 KiB: split it into several surfaces", repo.show(f.path))
 	}
 	b, err := os.ReadFile(f.path)

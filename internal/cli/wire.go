@@ -1,6 +1,9 @@
 package cli
 
-import "github.com/chumbo-dev/chumbo/internal/fault"
+import (
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+)
 
 // What the command reads of the control API's answers (docs/api.md).
 
@@ -67,9 +70,9 @@ type problemLine struct {
 }
 
 type toolPreview struct {
-	Name     string `json:"name"`
-	Title    string `json:"title"`
-	ReadOnly bool   `json:"read_only"`
+	Name        string               `json:"name"`
+	Title       string               `json:"title"`
+	Annotations surfaces.Annotations `json:"annotations"`
 }
 
 type fileAnswer struct {
