@@ -50,25 +50,11 @@ func (a *api) surfaceToPublish(c echo.Context, project tenants.Project, src []by
 		if err != nil {
 			return tenants.Surface{}, err
 		}
-		if err := refusedFile(built.Problems); err != nil {
+		if err := surfaces.RefusedFile(built.Problems); err != nil {
 			return tenants.Surface{}, err
 		}
 	}
 	return a.Tenants.EnsureSurface(ctx, p, project.Slug, slug)
-}
-
-// refusedFile is the error of a file that cannot be published, or nil.
-func refusedFile(problems []surfaces.Problem) error {
-	if !surfaces.HasErrors(problems) {
-		return nil
-	}
-	refused := fault.New(fault.Unprocessable, "surface_refused", "The surface file was refused. Nothing was published.")
-	for _, p := range problems {
-		if p.Severity == surfaces.SeverityError {
-			refused = refused.WithIssues(p.Issue())
-		}
-	}
-	return refused
 }
 
 func (a *api) publishNotes(project tenants.Project, surface tenants.Surface) []string {

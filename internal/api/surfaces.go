@@ -50,7 +50,7 @@ func (a *api) putFile(c echo.Context) error {
 		return err
 	}
 	if !dryRun {
-		if err := mayWrite(principal(c)); err != nil {
+		if err := principal(c).MayWrite(); err != nil {
 			return err
 		}
 	}
@@ -102,11 +102,7 @@ func (a *api) build(c echo.Context, project tenants.Project, src []byte) (surfac
 	if err := tenants.CheckSurfaceSlug(c.Param("surface")); err != nil {
 		return surfaces.Built{}, err
 	}
-	snapshot, err := a.Surfaces.LatestSnapshot(c.Request().Context(), project.Organization, project.ID)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return surfaces.Built{}, err
-	}
-	return surfaces.Build(src, snapshot.Snapshot, a.facts(project)), nil
+	return a.Surfaces.Check(c.Request().Context(), project.Organization, project.ID, src, a.facts(project))
 }
 
 func (a *api) writeBuilt(c echo.Context, built surfaces.Built, kept bool, surface *tenants.Surface) error {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,13 +25,13 @@ var ownSegments = []string{"api", "app", "schema", "static"}
 // routes mounts everything on net/http: the instance's own pages and APIs on
 // its shared host, surfaces on every host.
 func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, pool *pgxpool.Pool, start http.Handler) http.Handler {
+	assets := web.Assets()
 	own := http.NewServeMux()
 	own.Handle("/api/", control)
 	own.Handle("/schema/", api.Schemas())
-	own.Handle("GET "+web.AssetsPath, web.Assets())
+	own.Handle("GET "+web.AssetsPath, assets)
 	own.Handle("GET /app", start)
 	own.Handle("GET /app/", start)
-	assets := web.Assets()
 	shared := sharedHosts(hosts)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,12 +65,7 @@ func sharedHosts(hosts tenants.Hosts) map[string]bool {
 
 func isOwn(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	for _, segment := range ownSegments {
-		if first == segment {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(ownSegments, first)
 }
 
 // readyLimit bounds the readiness probe: a pool that cannot hand out a

@@ -16,7 +16,7 @@ const (
 	hostedOrigin = "https://abcdefghijklmnopqrst.supabase.co"
 	hostedIssuer = hostedOrigin + "/auth/v1"
 	publishable  = "sb_publishable_test"
-	oneKey       = `{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":"1","use":"sig","x":"a","y":"b"}]}`
+	oneKey       = `{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":"1","use":"sig","x":"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY","y":"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}]}`
 )
 
 // world answers for the projects of a test, by origin, and remembers what was

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -47,7 +47,7 @@ func (p *probe) keys(ctx context.Context) Finding {
 			Fix:    migrateKeys}
 	}
 	p.result.Facts.Signing = tenants.SigningAsymmetric
-	if !slices.ContainsFunc(signing.Algorithms, func(alg string) bool { return slices.Contains(accepted[:], alg) }) {
+	if usable, err := oauth.SigningKeys(body); err != nil || len(usable) == 0 {
 		return Finding{Status: Warn, Facts: facts,
 			Summary: fmt.Sprintf("The project signs with %s; tokens are accepted with %s.", strings.Join(signing.Algorithms, ", "), strings.Join(accepted[:], ", ")),
 			Fix:     "Create an ES256 key in Supabase's dashboard under Project Settings, JWT Keys, and rotate to it. Then probe the project again."}

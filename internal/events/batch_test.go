@@ -16,7 +16,7 @@ func TestRetentionWorksThroughMoreThanOneBatch(t *testing.T) {
 	d.Exec(t, `insert into invocations select $1, gen_random_uuid(), now() - interval '100 days', $1, 1, 'm', 'c', 'direct', '', '', 'ok', '', 1, 1, 1, '', ''
 		from generate_series(1, 25)`, uuid.New())
 	d.Exec(t, `insert into invocations values ($1, gen_random_uuid(), now(), $1, 1, 'm', 'c', 'direct', '', '', 'ok', '', 1, 1, 1, '', '')`, uuid.New())
-	worker, err := NewRetentionWorker(d.Store, 0, time.Now)
+	worker, err := NewRetentionWorker(d.Store, 30*24*time.Hour, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

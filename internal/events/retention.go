@@ -11,9 +11,6 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 )
 
-// DefaultRetention is how long invocations are kept unless told otherwise.
-const DefaultRetention = 90 * 24 * time.Hour
-
 // retentionBatch is how many rows one statement deletes: few enough that no
 // lock is held for long.
 const retentionBatch = 5000
@@ -39,14 +36,10 @@ type RetentionWorker struct {
 	batch int32
 }
 
-// NewRetentionWorker keeps invocations for the given time; 0 means
-// DefaultRetention.
+// NewRetentionWorker keeps invocations for the given time.
 func NewRetentionWorker(store *db.Store, keep time.Duration, now func() time.Time) (*RetentionWorker, error) {
-	if store == nil || now == nil || keep < 0 {
+	if store == nil || now == nil || keep <= 0 {
 		return nil, fmt.Errorf("retention: a store, a clock and a positive time are needed")
-	}
-	if keep == 0 {
-		keep = DefaultRetention
 	}
 	return &RetentionWorker{store: store, keep: keep, now: now, batch: retentionBatch}, nil
 }

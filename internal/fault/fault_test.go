@@ -18,7 +18,7 @@ func TestUnknownErrorsBecomeInternalAndHideTheirText(t *testing.T) {
 	for name, render := range map[string]func(http.ResponseWriter){
 		"problem": func(w http.ResponseWriter) { WriteProblem(w, errSecret, "req-1") },
 		"oauth":   func(w http.ResponseWriter) { WriteOAuth(w, errSecret) },
-		"rpc":     func(w http.ResponseWriter) { WriteRPC(w, 200, nil, RPCOf(errSecret, "req-1")) },
+		"rpc":     func(w http.ResponseWriter) { _, _ = w.Write(RPCBody(nil, RPCOf(errSecret, "req-1"))) },
 		"cause": func(w http.ResponseWriter) {
 			WriteProblem(w, Wrap(errSecret, Unavailable, "", "The project does not answer."), "req-1")
 		},
@@ -76,14 +76,10 @@ func TestOAuthErrorsUseTheirRegisteredCodes(t *testing.T) {
 
 func TestRPCErrorsKeepTheRequestIDBytes(t *testing.T) {
 	t.Parallel()
-	w := httptest.NewRecorder()
-	WriteRPC(w, http.StatusBadRequest, json.RawMessage("9007199254740993"), RPCOf(New(Invalid, "", "Wrong."), "req-1"))
-	if got := w.Body.String(); !strings.Contains(got, `"id":9007199254740993`) || !strings.Contains(got, `"code":-32602`) {
+	if got := string(RPCBody(json.RawMessage("9007199254740993"), RPCOf(New(Invalid, "", "Wrong."), "req-1"))); !strings.Contains(got, `"id":9007199254740993`) || !strings.Contains(got, `"code":-32602`) {
 		t.Errorf("body: %s", got)
 	}
-	w = httptest.NewRecorder()
-	WriteRPC(w, http.StatusBadRequest, nil, RPC{Code: CodeParse, Message: "Not JSON."})
-	if got := w.Body.String(); !strings.Contains(got, `"id":null`) {
+	if got := string(RPCBody(nil, RPC{Code: CodeParse, Message: "Not JSON."})); !strings.Contains(got, `"id":null`) {
 		t.Errorf("body: %s", got)
 	}
 }

@@ -10,14 +10,13 @@ import (
 
 // Problem is the body of an RFC 9457 answer.
 type Problem struct {
-	Type     string  `json:"type"`
-	Title    string  `json:"title"`
-	Status   int     `json:"status"`
-	Detail   string  `json:"detail,omitempty"`
-	Code     string  `json:"code,omitempty"`
-	Issues   []Issue `json:"issues,omitempty"`
-	TraceID  string  `json:"trace_id,omitempty"`
-	Instance string  `json:"instance,omitempty"`
+	Type    string  `json:"type"`
+	Title   string  `json:"title"`
+	Status  int     `json:"status"`
+	Detail  string  `json:"detail,omitempty"`
+	Code    string  `json:"code,omitempty"`
+	Issues  []Issue `json:"issues,omitempty"`
+	TraceID string  `json:"trace_id,omitempty"`
 }
 
 // ProblemOf builds the RFC 9457 document for err.
@@ -32,7 +31,7 @@ func ProblemOf(err error, traceID string) Problem {
 // WriteProblem answers with application/problem+json (RFC 9457).
 func WriteProblem(w http.ResponseWriter, err error, traceID string) {
 	e := From(err)
-	setRetryAfter(w.Header(), e.RetryAfter)
+	SetRetryAfter(w.Header(), e.RetryAfter)
 	writeJSON(w, e.Kind.Status(), "application/problem+json", ProblemOf(e, traceID))
 }
 
@@ -54,7 +53,7 @@ func WriteOAuth(w http.ResponseWriter, err error) {
 	if code == "" {
 		code = "server_error"
 	}
-	setRetryAfter(w.Header(), e.RetryAfter)
+	SetRetryAfter(w.Header(), e.RetryAfter)
 	w.Header().Set("Cache-Control", "no-store")
 	writeJSON(w, e.Kind.Status(), "application/json", map[string]string{"error": code, "error_description": e.Message})
 }
@@ -97,20 +96,26 @@ func RPCOf(err error, traceID string) RPC {
 	return RPC{Code: code, Message: e.Message, Data: RPCData{Kind: e.Kind.String(), Code: e.Code, Issues: e.Issues, TraceID: traceID}}
 }
 
-// WriteRPC answers an HTTP request with a JSON-RPC error object. The id is
-// the request's raw id, or nil for null.
-func WriteRPC(w http.ResponseWriter, status int, id json.RawMessage, rpc RPC) {
+// RPCBody is a JSON-RPC error response. The id is the request's own, byte for
+// byte, or nil for null.
+func RPCBody(id json.RawMessage, rpc RPC) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	writeJSON(w, status, "application/json", struct {
+	body, err := json.Marshal(struct {
 		JSONRPC string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   RPC             `json:"error"`
 	}{"2.0", id, rpc})
+	if err != nil { // our own structs always marshal
+		return nil
+	}
+	return body
 }
 
-func setRetryAfter(h http.Header, d time.Duration) {
+// SetRetryAfter sets Retry-After in whole seconds, rounded up; zero sets
+// nothing.
+func SetRetryAfter(h http.Header, d time.Duration) {
 	if d > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(d.Seconds()))))
 	}

@@ -24,8 +24,6 @@ import (
 const (
 	cursorByValue = 'v'
 	cursorByKey   = 'k'
-
-	maxCursor = 512 // characters
 )
 
 var errCursor = &toolError{kind: kindInvalidCursor,
@@ -85,7 +83,7 @@ func (r *toolRunner) sealTokens(scope cursorScope, form byte, tokens []token) st
 	}
 	plain = append(plain, ']')
 	const sealedOverhead = 32
-	if base64.RawURLEncoding.EncodedLen(len(plain)+sealedOverhead) > maxCursor {
+	if base64.RawURLEncoding.EncodedLen(len(plain)+sealedOverhead) > surfaces.MaxCursor {
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(r.cursors.Seal(plain, scope.ad))
@@ -100,7 +98,7 @@ type position struct {
 // openCursor reverses sealCursor. Every failure is errCursor: which part of a
 // cursor is wrong is nobody's business.
 func (r *toolRunner) openCursor(scope cursorScope, cursor string, orderLen, keyLen int) (position, error) {
-	if len(cursor) > maxCursor {
+	if len(cursor) > surfaces.MaxCursor {
 		return position{}, errCursor
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(cursor))

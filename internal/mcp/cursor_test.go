@@ -106,7 +106,7 @@ func TestLongOrderValuesAreReadAgainAsTheCaller(t *testing.T) {
 	r := newTestRunner(t, p)
 	c := runCall()
 	first := runTool(t, r, c, listTool(), `{"limit":2,"order":"name"}`).list(t)
-	if len(*first.NextCursor) > maxCursor {
+	if len(*first.NextCursor) > surfaces.MaxCursor {
 		t.Fatalf("cursor of %d characters", len(*first.NextCursor))
 	}
 	second := runTool(t, r, c, listTool(), argumentsText(t, first)).list(t)

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"slices"
+
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
@@ -77,10 +79,5 @@ func nothing(column string) supabase.Condition {
 }
 
 func isKey(key []surfaces.Column, name string) bool {
-	for _, k := range key {
-		if k.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(key, func(k surfaces.Column) bool { return k.Name == name })
 }

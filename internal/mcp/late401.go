@@ -9,6 +9,6 @@ func (x *exchange) late401(c *call) *oauth.Challenge {
 	if !c.unauthorized {
 		return nil
 	}
-	c.outcome.errorKind = "unauthenticated"
+	c.outcome.errorKind = kindUnauthenticated
 	return x.h.cfg.Authenticator.Refused(c.endpoint, c.caller)
 }

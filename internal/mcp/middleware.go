@@ -38,7 +38,7 @@ func guard(log *slog.Logger) mcp.Middleware {
 			}
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			defer context.AfterFunc(c.http, cancel)() //nolint:contextcheck // the HTTP request ends before the method does
+			defer context.AfterFunc(c.http, cancel)() // the HTTP request may end before the method does
 			defer func() {
 				if p := recover(); p != nil {
 					// The value of a panic may hold what a user typed.

@@ -19,8 +19,6 @@ const codeNotSingular = "PGRST116"
 // maxAuthorText bounds what an app's author can say in an error, in bytes.
 const maxAuthorText = 1000
 
-const kindUnauthenticated = "unauthenticated"
-
 // explain turns what went wrong into what the model is told, or returns nil
 // for what is our own fault. What the app's author raised passes; SQL text,
 // details, hints, hosts and tokens never do. It marks the call unauthorized

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -50,22 +49,7 @@ type answer struct {
 
 // rpcAnswer renders a refusal.
 func rpcAnswer(e *rpcFault) answer {
-	body, err := json.Marshal(struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   fault.RPC       `json:"error"`
-	}{"2.0", idOrNull(e.id), fault.RPC{Code: e.code, Message: e.message, Data: e.data}})
-	if err != nil { // our own structs always marshal
-		return answer{status: http.StatusInternalServerError}
-	}
-	return answer{status: e.status, body: body}
-}
-
-func idOrNull(id json.RawMessage) json.RawMessage {
-	if id == nil {
-		return json.RawMessage("null")
-	}
-	return id
+	return answer{status: e.status, body: fault.RPCBody(e.id, fault.RPC{Code: e.code, Message: e.message, Data: e.data})}
 }
 
 // faultAnswer renders any error as the answer of a message. Older protocol
@@ -84,7 +68,8 @@ func faultAnswer(err error, id json.RawMessage, requestID string) answer {
 	rpc := fault.RPCOf(e, requestID)
 	a := rpcAnswer(&rpcFault{code: rpc.Code, status: e.Kind.Status(), message: rpc.Message, data: rpc.Data, id: id})
 	if e.RetryAfter > 0 {
-		a.header = http.Header{"Retry-After": {strconv.Itoa(int((e.RetryAfter + time.Second - 1) / time.Second))}}
+		a.header = http.Header{}
+		fault.SetRetryAfter(a.header, e.RetryAfter)
 	}
 	return a
 }

@@ -24,9 +24,6 @@ import (
 // long arguments, very small budget); next_cursor is null then only where the
 // order cannot be continued at all.
 
-// defaultBudget bounds a result whose revision states no budget.
-const defaultBudget = 16 << 10
-
 // page is a rendered result: text, and the structure it was rendered from.
 type page struct {
 	text       string
@@ -46,7 +43,7 @@ func (p *page) result(form surfaces.ResultForm) *mcp.CallToolResult {
 
 func (t *toolCall) budget() int {
 	if t.tool.Budget <= 0 {
-		return defaultBudget
+		return surfaces.DefaultBudget
 	}
 	return t.tool.Budget
 }

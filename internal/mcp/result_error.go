@@ -18,11 +18,12 @@ type toolError struct {
 
 // Kinds of tool errors that are no fault kind.
 const (
-	kindInvalidCursor = "invalid_cursor"
-	kindRowTooLarge   = "row_too_large"
-	kindRefused       = "refused"     // by a rule the app's author wrote
-	kindOutOfDate     = "out_of_date" // the surface no longer matches the project
-	kindUpstream      = "upstream_error"
+	kindInvalidCursor   = "invalid_cursor"
+	kindRowTooLarge     = "row_too_large"
+	kindUnauthenticated = "unauthenticated" // the fault kind, for a token whose time is over
+	kindRefused         = "refused"         // by a rule the app's author wrote
+	kindOutOfDate       = "out_of_date"     // the surface no longer matches the project
+	kindUpstream        = "upstream_error"
 )
 
 func (e *toolError) Error() string { return "tool error " + e.kind }

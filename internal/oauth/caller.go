@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
@@ -37,20 +38,16 @@ type Caller struct {
 	Claims  json.RawMessage
 }
 
-// MayUse reports whether the caller holds every scope named.
-func (c *Caller) MayUse(scopes []string) bool { return len(c.Missing(scopes)) == 0 }
-
 // Missing returns the named scopes the caller does not hold.
-func (c *Caller) Missing(scopes []string) []string {
-	var missing []string
-	for _, want := range scopes {
-		held := false
-		for _, have := range c.Scopes {
-			held = held || have == want
-		}
-		if !held {
-			missing = append(missing, want)
+func (c *Caller) Missing(scopes []string) []string { return missing(scopes, c.Scopes) }
+
+// missing returns those wanted that are not held, in order.
+func missing(want, held []string) []string {
+	var list []string
+	for _, scope := range want {
+		if !slices.Contains(held, scope) {
+			list = append(list, scope)
 		}
 	}
-	return missing
+	return list
 }

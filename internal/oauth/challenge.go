@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,14 +43,7 @@ func (c *Challenge) Write(w http.ResponseWriter, requestID string) {
 	h.Set("WWW-Authenticate", c.header)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Expose-Headers", ExposedHeaders)
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	body, err := json.Marshal(fault.ProblemOf(c.fault, requestID))
-	if err != nil { // strings and numbers always marshal
-		body = nil
-	}
-	w.WriteHeader(c.Status)
-	_, _ = w.Write(append(body, '\n'))
+	fault.WriteProblem(w, c.fault, requestID)
 }
 
 // SignIn is the challenge for a request without a credential where one is

@@ -127,7 +127,7 @@ func admit(ep *tenants.Endpoint, c *claims) error {
 		return reasonNotDelegated
 	case c.client == "":
 		return reasonNoClient
-	case !holdsAll(c.scopes, ep.Access.Require):
+	case len(missing(ep.Access.Require, c.scopes)) > 0:
 		return errMissingScope
 	}
 	return nil
@@ -174,12 +174,3 @@ func ownURL(ep *tenants.Endpoint, entry string) bool {
 }
 
 func looksLikeURL(s string) bool { return strings.Contains(s, "://") }
-
-func holdsAll(have, want []string) bool {
-	for _, scope := range want {
-		if !slices.Contains(have, scope) {
-			return false
-		}
-	}
-	return true
-}

@@ -35,7 +35,7 @@ func TestDelegatedTokenBecomesACaller(t *testing.T) {
 		if c.Token.Reveal() != token || c.Role != "authenticated" || !c.Expires.Equal(b.clock.Now().Add(time.Hour)) {
 			t.Errorf("%s: got role %q, expires %s", name, c.Role, c.Expires)
 		}
-		if !c.MayUse([]string{"openid", "email"}) || c.MayUse([]string{"profile"}) {
+		if len(c.Missing([]string{"openid", "email"})) != 0 || len(c.Missing([]string{"profile"})) != 1 {
 			t.Errorf("%s: scopes %v", name, c.Scopes)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package seal owns encryption at rest and the keys derived from the one
-// master keyset: sealed values with associated data, and MACs, each under a
-// key of its own purpose (HKDF, RFC 5869). It also owns Secret, the type of
-// values that never print.
+// master keyset: sealed values with associated data, each under a key of its
+// own purpose (HKDF, RFC 5869). It also owns Secret, the type of values that
+// never print.
 //
 // It never stores anything, and never hands out key material.
 package seal
@@ -28,7 +28,6 @@ type Purpose string
 // The purposes in use.
 const (
 	Cursor      Purpose = "cursor"
-	AddressHash Purpose = "address-hash"
 	masterCheck Purpose = "master-check"
 )
 
@@ -94,9 +93,6 @@ func (k *Keyset) Matches(check []byte) bool {
 	}
 	return ok
 }
-
-// MAC returns HMAC-SHA256 of message under the current key of the purpose.
-func (k *Keyset) MAC(p Purpose, message []byte) []byte { return k.mac(k.keys[0], p, message) }
 
 func (k *Keyset) mac(mk masterKey, p Purpose, message []byte) []byte {
 	m := hmac.New(sha256.New, derive(mk.key, "mac:"+string(p)))

@@ -34,7 +34,7 @@ func TestSealedValuesOpenOnlyWithPurposeDataAndKey(t *testing.T) {
 	flipped := bytes.Clone(sealed)
 	flipped[len(flipped)-1] ^= 1
 	for name, open := range map[string]func() ([]byte, error){
-		"other purpose": func() ([]byte, error) { return ks.Sealer(AddressHash).Open(sealed, ad) },
+		"other purpose": func() ([]byte, error) { return ks.Sealer(Purpose("another")).Open(sealed, ad) },
 		"other data":    func() ([]byte, error) { return ks.Sealer(Cursor).Open(sealed, AD("org", "table", "rowcolumn")) },
 		"other key":     func() ([]byte, error) { return keyset(t, GenerateKey()).Sealer(Cursor).Open(sealed, ad) },
 		"changed":       func() ([]byte, error) { return ks.Sealer(Cursor).Open(flipped, ad) },

@@ -8,10 +8,6 @@ import (
 	"strings"
 )
 
-// QuoteName quotes a column, table or alias for every place where the Data
-// API's grammar takes an identifier. Quoting is always legal there.
-func QuoteName(name string) string { return quote(name) }
-
 // SelectColumn is the select item of a column: quoted, as text if asked, which
 // keeps every digit of bigint and numeric. The key in the answer is the name.
 func SelectColumn(name string, asText bool) string {
@@ -213,6 +209,9 @@ func inList(values []string) string {
 	return b.String()
 }
 
+// quote quotes a column, table or alias for every place where the Data API's
+// grammar takes an identifier, and values where it takes them quoted. Quoting
+// an identifier is always legal there.
 func quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxCursor is the longest cursor, in characters.
-const maxCursor = 512
+// MaxCursor is the longest cursor, in characters.
+const MaxCursor = 512
 
 // maxIn is how many values an "in" filter takes; URLs have limits.
 const maxIn = 100
@@ -192,7 +192,7 @@ func (b *tableTool) listInput(p *ListPlan) *schema {
 		in.Properties.add("order", &schema{Type: "string", Enum: orders, Default: orders[0], Description: "Order of the rows; a leading - means descending."})
 	}
 	in.Properties.add("limit", &schema{Type: "integer", Minimum: ptr(1), Maximum: ptr(p.MaxLimit), Default: p.DefaultLimit, Description: "Rows per page."})
-	in.Properties.add("cursor", &schema{Type: "string", MaxLength: ptr(maxCursor), Description: "next_cursor of the page before, with the same filters and order; leave out for the first page."})
+	in.Properties.add("cursor", &schema{Type: "string", MaxLength: ptr(MaxCursor), Description: "next_cursor of the page before, with the same filters and order; leave out for the first page."})
 	return in
 }
 

@@ -1,6 +1,9 @@
 package surfaces
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Format is the number of the compiled form written by this version. A server
 // serves formats it knows (see KnownFormat) and keeps the last one it knows
@@ -42,12 +45,7 @@ type Access struct {
 
 // Has reports whether the mode is declared.
 func (a Access) Has(m Mode) bool {
-	for _, have := range a.Modes {
-		if have == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.Modes, m)
 }
 
 // ResultForm says how a result is rendered.

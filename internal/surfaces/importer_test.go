@@ -231,7 +231,7 @@ func compileSchema(t testing.TB, raw []byte) *jsonschema.Schema {
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
+	c.UseLoader(NoLoader{})
 	if err := c.AddResource("test:schema", doc); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -29,11 +30,12 @@ func (c *compiler) checkSchemas(m made) {
 	}
 }
 
-// noLoader refuses every reference out of a schema.
-type noLoader struct{}
+// NoLoader is a schema loader that loads nothing: the default one reads files,
+// and a schema is tenant input.
+type NoLoader struct{}
 
 // Load implements jsonschema.URLLoader.
-func (noLoader) Load(string) (any, error) {
+func (NoLoader) Load(string) (any, error) {
 	return nil, errors.New("references to other documents are not allowed")
 }
 
@@ -46,7 +48,7 @@ func CheckSchema(raw json.RawMessage) error {
 	}
 	for _, draft := range []*jsonschema.Draft{jsonschema.Draft7, jsonschema.Draft2020} {
 		compiler := jsonschema.NewCompiler()
-		compiler.UseLoader(noLoader{})
+		compiler.UseLoader(NoLoader{})
 		compiler.DefaultDraft(draft)
 		if err := compiler.AddResource("tool:schema", doc); err != nil {
 			return err
@@ -74,12 +76,7 @@ func (c *compiler) lint() {
 }
 
 func (c *compiler) anyPublic() bool {
-	for _, t := range c.out.Tools {
-		if t.Public {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.out.Tools, func(t Tool) bool { return t.Public })
 }
 
 func (c *compiler) lintTexts() {

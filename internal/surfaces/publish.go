@@ -59,7 +59,7 @@ func (s *Service) Publish(ctx context.Context, org id.Organization, surface id.S
 			return err
 		}
 		if built.Compiled == nil {
-			return refused(built.Problems)
+			return RefusedFile(built.Problems)
 		}
 		done = Published{Warnings: built.Problems}
 		done.Revision, done.Again, err = s.revision(ctx, q, org, surface, by, src, built, schemaDigest)
@@ -74,8 +74,12 @@ func (s *Service) Publish(ctx context.Context, org id.Organization, surface id.S
 	return done, nil
 }
 
-// refused is the fault of a file that is not published.
-func refused(problems []Problem) error {
+// RefusedFile is the fault.Unprocessable of a file that is not published, with
+// an issue per error; nil when the problems hold none.
+func RefusedFile(problems []Problem) error {
+	if !HasErrors(problems) {
+		return nil
+	}
 	var issues []fault.Issue
 	for _, p := range problems {
 		if p.Severity == SeverityError {

@@ -36,10 +36,8 @@ type Source string
 
 // The sources of snapshots.
 const (
-	SourcePostgres   Source = "postgres"
-	SourceCatalog    Source = "catalog"
-	SourceManagement Source = "management"
-	SourceFile       Source = "file"
+	SourcePostgres Source = "postgres"
+	SourceFile     Source = "file"
 )
 
 // StoredSnapshot is a snapshot as kept for a project.
@@ -68,14 +66,10 @@ func (s *Service) PutSnapshot(ctx context.Context, org id.Organization, project 
 	}
 	stored := StoredSnapshot{Snapshot: snap, Digest: digest, Source: source, At: s.now()}
 	err = s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		have, err := q.HasProject(ctx, db.HasProjectParams{OrganizationID: org, ProjectID: project})
-		if err != nil {
-			return fmt.Errorf("find project: %w", err)
+		if err := mustHaveProject(ctx, q, org, project); err != nil {
+			return err
 		}
-		if !have {
-			return fault.New(fault.NotFound, "no_project", "There is no such project.")
-		}
-		err = q.PutSchemaSnapshot(ctx, db.PutSchemaSnapshotParams{
+		err := q.PutSchemaSnapshot(ctx, db.PutSchemaSnapshotParams{
 			OrganizationID: org, ProjectID: project, Digest: unhex(digest), Snapshot: raw, Source: string(source), Now: stored.At,
 		})
 		if err != nil {
@@ -120,18 +114,29 @@ type Draft struct {
 }
 
 // Check compiles a file against the project's latest snapshot and keeps
-// nothing. Errors: fault.NotFound (surface).
-func (s *Service) Check(ctx context.Context, org id.Organization, surface id.Surface, src []byte, facts ProjectFacts) (Built, error) {
+// nothing. The surface need not exist yet. Errors: fault.NotFound (project).
+func (s *Service) Check(ctx context.Context, org id.Organization, project id.Project, src []byte, facts ProjectFacts) (Built, error) {
 	var built Built
 	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		row, err := surfaceRow(ctx, q, org, surface)
+		err := mustHaveProject(ctx, q, org, project)
 		if err != nil {
 			return err
 		}
-		built, _, err = build(ctx, q, org, row.ProjectID, src, facts)
+		built, _, err = build(ctx, q, org, project, src, facts)
 		return err
 	})
 	return built, err
+}
+
+func mustHaveProject(ctx context.Context, q *db.Queries, org id.Organization, project id.Project) error {
+	have, err := q.HasProject(ctx, db.HasProjectParams{OrganizationID: org, ProjectID: project})
+	if err != nil {
+		return fmt.Errorf("find project: %w", err)
+	}
+	if !have {
+		return fault.New(fault.NotFound, "no_project", "There is no such project.")
+	}
+	return nil
 }
 
 // PutDraft keeps a file as the surface's draft, with or without problems in

@@ -29,7 +29,7 @@ type WorkerConfig struct {
 	Store               *db.Store   // for the jobs themselves
 	RiverDSN            seal.Secret // chumbo_river's, for fetching jobs; not a transaction pooler
 	Logger              *slog.Logger
-	InvocationRetention time.Duration    // 0 for events.DefaultRetention
+	InvocationRetention time.Duration    // how long invocations are kept
 	Now                 func() time.Time // nil for the machine's clock
 }
 

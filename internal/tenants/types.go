@@ -48,7 +48,7 @@ func (p Principal) MayWrite() error {
 	case RoleOwner, RoleAdmin, RoleDeveloper:
 		return nil
 	}
-	return fault.New(fault.Forbidden, "viewer", "Your role in this organization only reads. Ask an owner or admin for the developer role.")
+	return fault.New(fault.Forbidden, "viewer", "A viewer may look and not change. Ask an owner or admin of the organization for the developer role.")
 }
 
 // Signing is how a project signs its users' tokens.
