@@ -172,6 +172,10 @@ func TestTokenCountsOnlyWhereItBelongs(t *testing.T) {
 		t.Fatalf("not each its own project: %v %v", first.Items, other.Items)
 	}
 
+	session, err := acme.AccessToken(standin.AliceEmail, standin.TokenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	acme.ForgetRequests()
 	for name, token := range map[string]string{
 		"another project's": foreign,
@@ -184,7 +188,7 @@ func TestTokenCountsOnlyWhereItBelongs(t *testing.T) {
 		"this key, a longer issuer": acme.token(standin.AliceEmail, standin.TokenOptions{
 			Claims: map[string]any{"iss": acme.Issuer() + "/"},
 		}),
-		"the app's own session":   first1(acme.AccessToken(standin.AliceEmail, standin.TokenOptions{})),
+		"the app's own session":   session,
 		"another resource's":      acme.token(standin.AliceEmail, standin.TokenOptions{Claims: map[string]any{"aud": []string{"authenticated", globex.mcp}}}),
 		"a service's":             acme.token(standin.AliceEmail, standin.TokenOptions{Claims: map[string]any{"role": "service_role"}}),
 		"the anon key":            acme.AnonKey(),
@@ -214,8 +218,6 @@ func TestTokenCountsOnlyWhereItBelongs(t *testing.T) {
 		t.Errorf("the cursor at its own surface: %v", rows)
 	}
 }
-
-func first1[T any](value T, _ error) T { return value }
 
 // TestField02_EverySurfaceDescribesItselfOnASharedHost follows the challenge
 // of two surfaces on one host, and all three places clients look.
