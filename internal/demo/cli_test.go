@@ -119,7 +119,7 @@ func TestBuilderGoesFromARepositoryToServedCalls(t *testing.T) {
 		}
 	}
 
-	c.write(t, "supabase/chumbo/main.yaml", strings.Replace(shopFile, "name, status", "nmae, status", 1))
+	c.write(t, "supabase/chumbo/main.yaml", strings.Replace(shopFile, "name, status", "nam, status", 1))
 	c.chumbo(t, 1, "push", "supabase/chumbo/main.yaml:7:19: error: ", `"name"`, "nothing published")
 	c.chumbo(t, 0, "status", "revision 1", "chumbo push")
 	c.write(t, "supabase/chumbo/main.yaml", shopFile+"  - tool: customer_summary\n    description: Customers by status.\n    rpc: customer_summary\n")
