@@ -16,14 +16,14 @@ demo: ## everything in one process on this machine
 	go run ./cmd/server -demo
 
 test: ## the whole suite: lint, generated code, every test with the race detector
-	$(MAKE) check-generated lint race
+	@$(MAKE) --no-print-directory check-generated lint race
 
 race: ## every Go test with the race detector
 	go vet ./...
 	go test -race -timeout 15m ./...
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## gofmt and golangci-lint
-	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not gofmt'ed: $$files"; exit 1; fi
+	@files=$$(gofmt -l cmd db docs internal web) || exit 1; if [ -n "$$files" ]; then echo "not gofmt'ed: $$files"; exit 1; fi
 	$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) run ./...
 
 generate: $(TOOLS)/sqlc-$(SQLC_VERSION) $(TOOLS)/templ-$(TEMPL_VERSION) ## sqlc and templ
@@ -31,8 +31,8 @@ generate: $(TOOLS)/sqlc-$(SQLC_VERSION) $(TOOLS)/templ-$(TEMPL_VERSION) ## sqlc 
 	$(TOOLS)/templ-$(TEMPL_VERSION) generate -path web -log-level error
 
 check-generated: generate ## fails when committed generated code is not current
-	@if [ -n "$$(git status --porcelain -- internal/db web)" ]; then \
-		echo "generated code is not current: run 'make generate' and commit"; git status --short -- internal/db web; exit 1; fi
+	@changed=$$(git status --porcelain -- internal/db web) || exit 1; if [ -n "$$changed" ]; then \
+		echo "generated code is not current: run 'make generate' and commit"; echo "$$changed"; exit 1; fi
 
 bench: ## the whole path beside the bare SDK, ratios printed
 	go run ./internal/bench
