@@ -30,6 +30,10 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return fmt.Errorf("unknown command %q: use migrate, bootstrap or version, or none to serve (server -h lists the flags)", args[0])
 	}
 	flags := newFlags("server", stderr)
+	flags.Usage = func() {
+		_, _ = fmt.Fprintln(stderr, usage)
+		flags.PrintDefaults()
+	}
 	withWorker := flags.Bool("with-worker", false, "run the worker in this process too")
 	isDemo := flags.Bool("demo", false, "run everything on this machine with a stand-in Supabase project")
 	readyFile := flags.String("ready-file", "", "with -demo: write how to connect to this file as JSON once ready")
@@ -48,6 +52,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	return serve(ctx, cfg, *withWorker, stderr)
 }
+
+const usage = `Usage:
+  server              serve; settings come from CHUMBO_* variables (docs/self-hosting.md)
+  server migrate      bring the database to this version
+  server bootstrap    make the first owner and print an API token once
+  server version      print the version
+Flags of serving:`
 
 func serve(ctx context.Context, cfg app.Config, withWorker bool, stderr io.Writer) error {
 	app.TuneMemory()
