@@ -36,10 +36,10 @@ type numberWalk struct {
 // value reports whether every number inside is within bounds.
 func (w *numberWalk) value() bool {
 	w.space()
-	switch c := w.peek(); {
-	case c == '{' || c == '[':
+	switch c := w.peek(); c {
+	case '{', '[':
 		return w.container(c == '{')
-	case c == '"':
+	case '"':
 		w.scalar()
 		return true
 	}
