@@ -20,6 +20,7 @@ test: ## the whole suite: lint, generated code, every test with the race detecto
 
 race: ## every Go test with the race detector
 	go vet ./...
+	go test -race -run '^TestTranscriptsAgree$$' -v ./internal/standin | grep 'transcripts:'
 	go test -race -timeout 15m ./...
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## gofmt and golangci-lint

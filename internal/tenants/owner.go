@@ -28,7 +28,7 @@ func (s *Service) CreateOwner(ctx context.Context, email, organization string) (
 			return fmt.Errorf("claim first owner: %w", err)
 		}
 		if n == 0 {
-			return fault.New(fault.Conflict, "already_bootstrapped", "This instance has its first owner already. Sign in with the API token printed then; an owner can make further ones.")
+			return fault.New(fault.Conflict, "already_bootstrapped", "This instance has its first owner already. Use the API token printed then.")
 		}
 		return nil
 	})
