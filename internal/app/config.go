@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 // Config is everything an operator can set, read once at start from CHUMBO_*
@@ -118,7 +120,11 @@ func refuseUnknown(vars map[string]string, known map[string]bool) []error {
 	sort.Strings(unknown)
 	problems := make([]error, 0, len(unknown))
 	for _, name := range unknown {
-		problems = append(problems, fmt.Errorf("%s is not a setting: did you mean %s?", name, nearest(name, known)))
+		if near := surfaces.Nearest(name, slices.Collect(maps.Keys(known))); near != "" {
+			problems = append(problems, fmt.Errorf("%s is not a setting: did you mean %s?", name, near))
+			continue
+		}
+		problems = append(problems, fmt.Errorf("%s is not a setting: docs/self-hosting.md lists them", name))
 	}
 	return problems
 }
@@ -210,35 +216,4 @@ func variableOf(field string) string {
 		return field
 	}
 	return f.Tag.Get("env")
-}
-
-// nearest is the known name with the smallest edit distance.
-func nearest(name string, known map[string]bool) string {
-	best, bestDistance := "", 1<<30
-	for candidate := range known {
-		d := editDistance(name, candidate)
-		if d < bestDistance || d == bestDistance && candidate < best {
-			best, bestDistance = candidate, d
-		}
-	}
-	return best
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		previous := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			previous, row[j] = row[j], min(row[j]+1, row[j-1]+1, previous+cost)
-		}
-	}
-	return row[len(b)]
 }

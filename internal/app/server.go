@@ -103,7 +103,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		return err
 	}
 	policy := s.egressPolicy()
-	s.log.Info("egress policy", "private_hosts", policy.AllowPrivate, "http", policy.AllowHTTP, "any_port", policy.AllowAnyPort)
+	s.log.Info("egress policy", "allows", policy)
 	if s.config.AllowSplitIssuer {
 		s.log.Warn("CHUMBO_ALLOW_SPLIT_ISSUER is on: a project's tokens may go to another origin than their issuer's")
 	}

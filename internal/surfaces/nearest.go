@@ -12,7 +12,7 @@ func (r *report) suggest(name string, known []string, list string) string {
 	if r.suggestions++; r.suggestions > maxSuggestions {
 		return ""
 	}
-	if near := nearest(name, known); near != "" {
+	if near := Nearest(name, known); near != "" {
 		return "; did you mean " + quoteName(near) + "?"
 	}
 	if len(known) == 0 || len(known) > 20 {
@@ -22,9 +22,9 @@ func (r *report) suggest(name string, known []string, list string) string {
 	return list + strings.Join(sorted, ", ")
 }
 
-// nearest returns the known name that is most like name, or "" when none is
+// Nearest returns the known name that is most like name, or "" when none is
 // near. Ties go to the first in alphabetical order.
-func nearest(name string, known []string) string {
+func Nearest(name string, known []string) string {
 	best, bestDistance := "", 1+max(1, min(3, len(name)/3))
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		d := distance(fold(name), fold(k))

@@ -103,7 +103,7 @@ func TestNearestNames(t *testing.T) {
 		"naem": "name", "Name": "name", "updatedAt": "updated_at", "organisation_id": "organization_id",
 		"readOnlyHint": "read_only", "balance": "", "x": "", "": "", "ids": "id",
 	} {
-		if got := nearest(given, known); got != want {
+		if got := Nearest(given, known); got != want {
 			t.Errorf("nearest to %q is %q, want %q", given, got, want)
 		}
 	}

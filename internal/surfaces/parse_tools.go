@@ -75,7 +75,7 @@ func firstSuggestion(given, known []string) string {
 		if slices.Contains(known, g) {
 			continue
 		}
-		if near := nearest(g, known); near != "" {
+		if near := Nearest(g, known); near != "" {
 			return fmt.Sprintf("; did you mean %s instead of %s?", quoteName(near), quoteName(g))
 		}
 	}
