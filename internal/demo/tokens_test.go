@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chumbo-dev/chumbo/internal/clocktest"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 )
 
@@ -40,14 +41,14 @@ func TestGrantRevokedAtSupabaseEndsWithTheAccessToken(t *testing.T) {
 			if items := call(t, p.mcp, token.AccessToken, era, "customers_list", nil).page(t).Items; len(items) == 0 {
 				t.Fatal("the access token ended before its time")
 			}
-			for _, c := range []*clock{w.clock, p.clock} {
-				c.advance(time.Hour + 29*time.Second) // the Data API's skew
+			for _, c := range []*clocktest.Clock{w.clock, p.clock} {
+				c.Advance(time.Hour + 29*time.Second) // the Data API's skew
 			}
 			if items := call(t, p.mcp, token.AccessToken, era, "customers_list", nil).page(t).Items; len(items) == 0 {
 				t.Fatal("the access token ended before its time")
 			}
-			for _, c := range []*clock{w.clock, p.clock} {
-				c.advance(2 * time.Second)
+			for _, c := range []*clocktest.Clock{w.clock, p.clock} {
+				c.Advance(2 * time.Second)
 			}
 			call(t, p.mcp, token.AccessToken, era, "customers_list", nil).challenged(t, p.mcp, invalidToken)
 			speak(t, p.mcp, token.AccessToken, era, "tools/list", nil).challenged(t, p.mcp, invalidToken)
@@ -66,12 +67,12 @@ func TestField52_TokenFoundExpiredByTheProjectIsChallenged(t *testing.T) {
 			token := p.token(standin.AliceEmail, standin.TokenOptions{})
 			call(t, p.mcp, token, era, "customers_list", nil).page(t)
 
-			p.clock.advance(time.Hour + time.Minute) // the project's clock is wrong: no new token would help
+			p.clock.Advance(time.Hour + time.Minute) // the project's clock is wrong: no new token would help
 			text := call(t, p.mcp, token, era, "customers_list", nil).failed(t)
 			if !strings.Contains(text, "upstream_error") {
 				t.Fatalf("refused before its time: %s", text)
 			}
-			w.clock.advance(time.Hour + 20*time.Second) // over, within the skew
+			w.clock.Advance(time.Hour + 20*time.Second) // over, within the skew
 			call(t, p.mcp, token, era, "customers_list", nil).challenged(t, p.mcp, invalidToken)
 			speak(t, p.mcp, token, era, "tools/list", nil).challenged(t, p.mcp, invalidToken)
 		})
@@ -112,14 +113,14 @@ func TestField42_KeySetThatCannotBeReadKeepsClientsTokens(t *testing.T) {
 		}
 	}
 	speak(t, p.mcp, "", eras[0], "tools/list", nil).challenged(t, p.mcp, "") // nothing to verify
-	w.clock.advance(10 * time.Second)
+	w.clock.Advance(10 * time.Second)
 	call(t, p.mcp, token, eras[0], "customers_list", nil).page(t)
 }
 
 func TestField41_RotatedKeyCountsAtOnceAndARemovedOneNoLonger(t *testing.T) {
 	t.Parallel()
 	w, p := newTenant(t)
-	pass := func(d time.Duration) { w.clock.advance(d); p.clock.advance(d) }
+	pass := func(d time.Duration) { w.clock.Advance(d); p.clock.Advance(d) }
 	old := p.token(standin.AliceEmail, standin.TokenOptions{})
 	call(t, p.mcp, old, eras[0], "customers_list", nil).page(t)
 	pass(time.Minute)

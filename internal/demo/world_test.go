@@ -9,13 +9,13 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/oauth2"
 
 	"github.com/chumbo-dev/chumbo/internal/app"
+	"github.com/chumbo-dev/chumbo/internal/clocktest"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
 	"github.com/chumbo-dev/chumbo/internal/seal"
@@ -25,30 +25,12 @@ import (
 // The two ways of speaking, newest first.
 var eras = []string{"2026-07-28", "2025-11-25"}
 
-// clock is a time that stands still until a test moves it.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func newClock() *clock { return &clock{at: time.Now().Truncate(time.Second)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
+func newClock() *clocktest.Clock { return clocktest.New(time.Now().Truncate(time.Second)) }
 
 // world is a service of its own, for what the running demo cannot show: time
 // that passes, several projects, projects that fail.
 type world struct {
-	clock  *clock
+	clock  *clocktest.Clock
 	server *app.Server
 	url    string
 }
@@ -69,7 +51,7 @@ func newWorld(t *testing.T) *world {
 	}
 	cfg.DatabaseURL, cfg.MasterKey = seal.NewSecret(database.ServerDSN), seal.GenerateKey()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if w.server, err = app.NewServer(ctx, cfg, app.Options{Logger: log, Version: "test", Now: w.clock.now}); err != nil {
+	if w.server, err = app.NewServer(ctx, cfg, app.Options{Logger: log, Version: "test", Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
@@ -91,7 +73,7 @@ type tenant struct {
 	*standin.Project
 
 	t       *testing.T
-	clock   *clock // the project's own
+	clock   *clocktest.Clock // the project's own
 	builder builder
 	slug    string
 	mcp     string // URL of the surface published last
@@ -101,9 +83,8 @@ type tenant struct {
 // project's clock begins at the world's.
 func (w *world) tenant(t *testing.T, organization, slug string, o standin.Options) *tenant {
 	t.Helper()
-	p := &tenant{t: t, clock: newClock(), slug: slug}
-	p.clock.at = w.clock.now()
-	o.Postgres, o.Schema, o.Users, o.Now = localpg.Shared(t), standin.CRM+o.Schema, standin.CRMUsers(), p.clock.now
+	p := &tenant{t: t, clock: clocktest.New(w.clock.Now()), slug: slug}
+	o.Postgres, o.Schema, o.Users, o.Now = localpg.Shared(t), standin.CRM+o.Schema, standin.CRMUsers(), p.clock.Now
 	var err error
 	if p.Project, err = standin.Start(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -126,7 +126,7 @@ func TestRefusedTokenIsForgottenAndStaysRefusedForAWhile(t *testing.T) {
 	}
 	b.refuses(b.ep, alice, reasonRefused)
 	b.accepts(b.ep, bob)
-	b.clock.advance(rejectedFor)
+	b.clock.Advance(rejectedFor)
 	b.accepts(b.ep, alice)
 }
 

@@ -156,7 +156,7 @@ func TestField52_ExpiryHasTheDataAPIsSkew(t *testing.T) {
 				if warm {
 					b.accepts(b.ep, token)
 				}
-				b.clock.advance(time.Minute + c.past)
+				b.clock.Advance(time.Minute + c.past)
 				if c.ok {
 					b.accepts(b.ep, token)
 					return
@@ -211,7 +211,7 @@ func TestAcceptedAlgorithms(t *testing.T) {
 	} {
 		b.ring.rotate(key)
 		b.accepts(b.ep, b.signed(key, b.claimsOf(b.ep, nil)))
-		b.clock.advance(keysCooldown)
+		b.clock.Advance(keysCooldown)
 	}
 }
 
@@ -324,6 +324,6 @@ func TestField40_EmptyKeySetIsNamed(t *testing.T) {
 	b.ring.drop("k1")
 	b.refuses(b.ep, b.token(nil), reasonNoKeys)
 	b.ring.rotate(b.key)
-	b.clock.advance(keysCooldown)
+	b.clock.Advance(keysCooldown)
 	b.accepts(b.ep, b.token(nil))
 }

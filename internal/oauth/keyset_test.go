@@ -22,7 +22,7 @@ func TestField41_NewKeyIsAcceptedAfterOneRefetch(t *testing.T) {
 	b := setup(t)
 	uri := b.ep.Project.JWKSURI
 	b.accepts(b.ep, b.token(nil))
-	b.clock.advance(keysCooldown)
+	b.clock.Advance(keysCooldown)
 	fresh := newES256(t, "k2")
 	b.ring.rotate(fresh)
 	b.accepts(b.ep, b.signed(fresh, b.claimsOf(b.ep, nil)))
@@ -39,12 +39,12 @@ func TestField41_RemovedKeyIsRefusedOnceTheSetIsOld(t *testing.T) {
 	remembered, fresh := b.token(nil), b.token(map[string]any{"sub": "bob"})
 	b.accepts(b.ep, remembered)
 	b.ring.drop("k1")
-	b.clock.advance(keysRefresh - time.Second)
+	b.clock.Advance(keysRefresh - time.Second)
 	b.accepts(b.ep, remembered)
-	b.clock.advance(keysMaxAge - keysRefresh + time.Second)
+	b.clock.Advance(keysMaxAge - keysRefresh + time.Second)
 	b.refuses(b.ep, remembered, reasonUnknownKey)
 	b.refuses(b.ep, fresh, reasonUnknownKey)
-	b.clock.advance(20 * time.Minute)
+	b.clock.Advance(20 * time.Minute)
 	b.refuses(b.ep, remembered, reasonUnknownKey)
 }
 
@@ -56,7 +56,7 @@ func TestReplacedKeyUnderTheSameIdEndsWhatItSigned(t *testing.T) {
 	b.ring.drop("k1")
 	replacement := newES256(t, "k1")
 	b.ring.rotate(replacement)
-	b.clock.advance(keysMaxAge)
+	b.clock.Advance(keysMaxAge)
 	b.refuses(b.ep, old, reasonSignature)
 	b.accepts(b.ep, b.signed(replacement, b.claimsOf(b.ep, nil)))
 }
@@ -67,7 +67,7 @@ func TestField41_FloodOfUnknownKeysCostsOneFetchPerCooldown(t *testing.T) {
 	uri := b.ep.Project.JWKSURI
 	good := b.token(nil)
 	b.accepts(b.ep, good)
-	b.clock.advance(keysCooldown)
+	b.clock.Advance(keysCooldown)
 	flood := func() {
 		var wg sync.WaitGroup
 		for worker := range 10 {
@@ -90,7 +90,7 @@ func TestField41_FloodOfUnknownKeysCostsOneFetchPerCooldown(t *testing.T) {
 		t.Errorf("keys were read %d times, want 2", got)
 	}
 	b.accepts(b.ep, good)
-	b.clock.advance(keysCooldown)
+	b.clock.Advance(keysCooldown)
 	flood()
 	if got := b.sources.count(uri); got != 3 {
 		t.Errorf("keys were read %d times, want 3", got)
@@ -122,7 +122,7 @@ func TestField42_UnreachableKeysAreNotASignIn(t *testing.T) {
 		t.Errorf("keys were read %d times while they failed, want 1", got)
 	}
 	b.sources.setFail(uri, nil)
-	b.clock.advance(keysRetry)
+	b.clock.Advance(keysRetry)
 	b.accepts(b.ep, token)
 }
 
@@ -133,10 +133,10 @@ func TestField42_WarmKeysServeThroughAnOutageUpToTheirAge(t *testing.T) {
 	remembered, fresh := b.token(nil), b.token(map[string]any{"sub": "bob"})
 	b.accepts(b.ep, remembered)
 	b.sources.setFail(uri, errors.New("500"))
-	b.clock.advance(keysMaxAge - time.Second)
+	b.clock.Advance(keysMaxAge - time.Second)
 	b.accepts(b.ep, remembered)
 	b.accepts(b.ep, fresh)
-	b.clock.advance(time.Second + keysRetry)
+	b.clock.Advance(time.Second + keysRetry)
 	b.undecided(b.ep, remembered)
 	b.undecided(b.ep, fresh)
 }
@@ -146,7 +146,7 @@ func TestUnknownKeyDuringAnOutageIsUndecided(t *testing.T) {
 	b := setup(t)
 	b.accepts(b.ep, b.token(nil))
 	b.sources.setFail(b.ep.Project.JWKSURI, errors.New("500"))
-	b.clock.advance(keysCooldown)
+	b.clock.Advance(keysCooldown)
 	fresh := newES256(t, "k2")
 	b.undecided(b.ep, b.signed(fresh, b.claimsOf(b.ep, nil)))
 }
@@ -178,7 +178,7 @@ func TestAgeingKeysAreRenewedWithoutWaiting(t *testing.T) {
 	b.sources.mu.Lock()
 	b.sources.ended, b.sources.block[uri] = ended, release
 	b.sources.mu.Unlock()
-	b.clock.advance(keysRefresh)
+	b.clock.Advance(keysRefresh)
 	for range 10 {
 		b.accepts(b.ep, token) // the renewal is held up, requests are not
 	}

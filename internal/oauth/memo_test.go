@@ -46,7 +46,7 @@ func TestRejectedTokenIsRememberedTenSeconds(t *testing.T) {
 	if b.auth.memo.rejection(key) != reasonSignature {
 		t.Error("not remembered")
 	}
-	b.clock.advance(rejectedFor)
+	b.clock.Advance(rejectedFor)
 	if b.auth.memo.rejection(key) != "" {
 		t.Error("remembered too long")
 	}
@@ -58,7 +58,7 @@ func TestExpiredTokenLeavesTheMemo(t *testing.T) {
 	b := setup(t)
 	token := b.token(map[string]any{"exp": b.clock.Now().Unix() + 60})
 	b.accepts(b.ep, token)
-	b.clock.advance(91e9)
+	b.clock.Advance(91e9)
 	b.refuses(b.ep, token, reasonExpired)
 	if b.auth.memo.get(keyOf(b.ep.Project.ID, token)) != nil {
 		t.Error("still held")

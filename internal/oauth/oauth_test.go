@@ -16,31 +16,14 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/chumbo-dev/chumbo/internal/clocktest"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-// clock is a time that only moves when told.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newClock() *clock { return &clock{now: time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+func newClock() *clocktest.Clock { return clocktest.New(time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)) }
 
 // keyring is a project's signing keys, in the order they were made.
 type keyring struct {
@@ -147,7 +130,7 @@ func (s *sources) setFail(uri string, err error) {
 // bundle is an authenticator with one project and one surface.
 type bundle struct {
 	t       testing.TB
-	clock   *clock
+	clock   *clocktest.Clock
 	sources *sources
 	auth    *Authenticator
 	key     jose.JSONWebKey

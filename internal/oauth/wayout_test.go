@@ -35,7 +35,7 @@ func TestKeysAreReadThroughTheGuardedWayOut(t *testing.T) {
 	b.auth = auth
 	b.undecided(ep, token)
 	status.Store(http.StatusOK)
-	b.clock.advance(keysRetry)
+	b.clock.Advance(keysRetry)
 	b.accepts(ep, token)
 
 	strict, err := New(Config{Keys: supabase.New(egress.New(egress.Policy{})), Now: b.clock.Now})

@@ -29,7 +29,7 @@ func BenchmarkDirectory(b *testing.B) {
 	d.Exec(b, "analyze")
 	clock := newClock()
 	directory, err := tenants.NewDirectory(tenants.DirectoryConfig{
-		Store: d.Store, Hosts: tenants.Hosts{PublicURL: publicURL}, Now: clock.now, Logger: slog.New(slog.DiscardHandler),
+		Store: d.Store, Hosts: tenants.Hosts{PublicURL: publicURL}, Now: clock.Now, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -3,43 +3,25 @@ package tenants_test
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chumbo-dev/chumbo/internal/clocktest"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 const publicURL = "https://mcp.example.test"
 
-// clock is a time that tests move.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func newClock() *clock { return &clock{at: time.Now().Truncate(time.Second)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
+func newClock() *clocktest.Clock { return clocktest.New(time.Now().Truncate(time.Second)) }
 
 // bundle is one database with Alice's and Bob's organizations in it.
 type bundle struct {
 	*dbtest.Database
 	service    *tenants.Service
-	clock      *clock
+	clock      *clocktest.Clock
 	alice, bob tenants.Principal
 }
 
@@ -50,7 +32,7 @@ func setup(t *testing.T, hosts tenants.Hosts) *bundle {
 	}
 	b := &bundle{Database: dbtest.NewDatabase(t), clock: newClock()}
 	var err error
-	b.service, err = tenants.NewService(tenants.ServiceConfig{Store: b.Store, Hosts: hosts, Now: b.clock.now})
+	b.service, err = tenants.NewService(tenants.ServiceConfig{Store: b.Store, Hosts: hosts, Now: b.clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +91,7 @@ func (b *bundle) publish(t *testing.T, s tenants.Surface, number, format int) {
 
 func directory(t *testing.T, b *bundle, c tenants.DirectoryConfig) *tenants.Directory {
 	t.Helper()
-	c.Store, c.Now, c.Logger = b.Store, b.clock.now, slog.New(slog.DiscardHandler)
+	c.Store, c.Now, c.Logger = b.Store, b.clock.Now, slog.New(slog.DiscardHandler)
 	if c.Hosts.PublicURL == "" {
 		c.Hosts.PublicURL = publicURL
 	}

@@ -152,7 +152,7 @@ func TestStalledListeningConnectionMakesEveryEntryAMiss(t *testing.T) {
 	if ep, err := d.Lookup(t.Context(), host, "/acme-crm/mcp"); err != nil || ep.Revision != 1 {
 		t.Fatalf("within the bound: %+v, %v, want revision 1 still", ep, err)
 	}
-	b.clock.advance(5*time.Second + time.Millisecond)
+	b.clock.Advance(5*time.Second + time.Millisecond)
 	for range 3 {
 		before := l.count()
 		ep, err := d.Lookup(t.Context(), host, "/acme-crm/mcp")
@@ -185,7 +185,7 @@ func TestDatabaseAwayServesUntilTheStaleBoundThenRefuses(t *testing.T) {
 		_, err := d.Lookup(t.Context(), host, path)
 		return fault.Is(err, fault.Unavailable) && fault.From(err).RetryAfter > 0
 	}
-	b.clock.advance(30 * time.Second)
+	b.clock.Advance(30 * time.Second)
 	if _, err := d.Lookup(t.Context(), host, "/acme-crm/mcp"); err != nil {
 		t.Errorf("within the stale bound: %v", err)
 	}
@@ -195,14 +195,14 @@ func TestDatabaseAwayServesUntilTheStaleBoundThenRefuses(t *testing.T) {
 	if !refused(d, "/acme-crm/sales/mcp") {
 		t.Error("a URL never seen must be unavailable, not unknown")
 	}
-	b.clock.advance(31 * time.Second)
+	b.clock.Advance(31 * time.Second)
 	if !refused(d, "/acme-crm/mcp") {
 		t.Error("served beyond the stale bound")
 	}
 	p.set(false, false)
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	eventually(t, "it serves again", func() bool {
-		b.clock.advance(time.Millisecond)
+		b.clock.Advance(time.Millisecond)
 		_, err := d.Lookup(t.Context(), host, "/acme-crm/mcp")
 		return err == nil
 	})
@@ -252,7 +252,7 @@ func TestListeningConnectionLastsThroughManyBeats(t *testing.T) {
 	defer tick.Stop()
 	for time.Now().Before(deadline) {
 		<-tick.C
-		b.clock.advance(20 * time.Millisecond)
+		b.clock.Advance(20 * time.Millisecond)
 		if _, err := d.Lookup(t.Context(), host, "/acme-crm/mcp"); err != nil {
 			t.Fatal(err)
 		}

@@ -209,7 +209,7 @@ func TestHostsThatCannotBeAreRefusedAtStart(t *testing.T) {
 		"single-label name": {PublicURL: publicURL, SurfaceDomain: "localhost"},
 		"odd alias":         {PublicURL: publicURL, Aliases: []string{"a b"}},
 	} {
-		if _, err := tenants.NewService(tenants.ServiceConfig{Store: b.Store, Now: b.clock.now, Hosts: hosts}); err == nil {
+		if _, err := tenants.NewService(tenants.ServiceConfig{Store: b.Store, Now: b.clock.Now, Hosts: hosts}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -48,7 +48,7 @@ func TestTokenTellsWhoseItIs(t *testing.T) {
 func TestTokensThatDoNotHoldAreRefusedWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tenants.Hosts{})
-	expiringID, expiring, err := b.service.CreateToken(t.Context(), b.alice, "ci", b.clock.now().Add(time.Hour))
+	expiringID, expiring, err := b.service.CreateToken(t.Context(), b.alice, "ci", b.clock.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestTokensThatDoNotHoldAreRefusedWithWhatToDo(t *testing.T) {
 	if err := b.service.RevokeToken(t.Context(), b.alice, revokedID); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	for code, token := range map[string]string{
 		"token_malformed": "cht_short",
 		"token_unknown":   "cht_" + strings.Repeat("A", 43),
@@ -164,7 +164,7 @@ func TestHostFormBecomesPrimaryOnceThereIsASurfaceDomain(t *testing.T) {
 	b := setup(t, tenants.Hosts{})
 	b.surface(t, b.alice, "acme-crm", "main")
 	later, err := tenants.NewService(tenants.ServiceConfig{
-		Store: b.Store, Now: b.clock.now, Hosts: tenants.Hosts{PublicURL: publicURL, SurfaceDomain: "surfaces.example.test"},
+		Store: b.Store, Now: b.clock.Now, Hosts: tenants.Hosts{PublicURL: publicURL, SurfaceDomain: "surfaces.example.test"},
 	})
 	if err != nil {
 		t.Fatal(err)
