@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -171,13 +172,23 @@ func checkOrigin(s string) error {
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return fmt.Errorf("must be http(s)://host[:port]")
 	}
-	if u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#") || u.User != nil {
 		return fmt.Errorf("must have no path, query or user: surfaces get their own paths below it")
+	}
+	if port, err := strconv.Atoi(u.Port()); strings.HasSuffix(u.Host, ":") || u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+		return fmt.Errorf("must name a port from 1 to 65535, or none")
+	}
+	if strings.ContainsFunc(u.Hostname(), notHostRune) {
+		return fmt.Errorf("must have a host of ASCII letters, digits, dots and hyphens (other letters in their xn-- form, as browsers send them)")
 	}
 	if u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {
 		return fmt.Errorf("must not name the default port: clients compare it byte for byte")
 	}
 	return nil
+}
+
+func notHostRune(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-:", r)
 }
 
 // Loopback reports whether the public URL is on this machine only.

@@ -151,14 +151,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Run serves on the listener until ctx ends, then lets running requests
 // finish.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler:           s.handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	server := httpServer(s.handler, s.log)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.directory.Run(ctx) })
 	group.Go(func() error {
@@ -181,6 +174,21 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// httpServer bounds how long a client may take, to send and to receive.
+// Surfaces set the deadline anew when an answer begins and for every event of
+// a stream, so that a long call is not cut.
+func httpServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }
 
 // Close writes what is still queued and closes the database.
