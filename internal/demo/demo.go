@@ -44,6 +44,9 @@ const (
 // Run starts everything, prints how to connect, and stops when ctx ends.
 func Run(ctx context.Context, o Options) (err error) {
 	app.TuneMemory()
+	if err := clearReadyFile(o.ReadyFile); err != nil {
+		return err
+	}
 	start := time.Now()
 	progress := func(format string, args ...any) { _, _ = fmt.Fprintf(o.Out, format+"\n", args...) }
 	cleanup := context.WithoutCancel(ctx)

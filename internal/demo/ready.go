@@ -2,6 +2,7 @@ package demo
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,6 +51,21 @@ func (r *ready) write(path string) error {
 	if err != nil {
 		_ = os.Remove(tmp.Name())
 		return fmt.Errorf("write ready file: %w", err)
+	}
+	return nil
+}
+
+// clearReadyFile makes sure, before anything is started, that the file can be
+// written, and that one of a demo long gone is not taken for ours.
+func clearReadyFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
+		return fmt.Errorf("the ready file cannot be written: there is no folder %s", filepath.Dir(path))
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the ready file cannot be written: %w", err)
 	}
 	return nil
 }
