@@ -37,7 +37,12 @@ func Nearest(name string, known []string) string {
 
 // fold removes what people vary: case, separators, and MCP's suffix of hints.
 func fold(s string) string {
-	s = strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
+	s = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
+		}
+		return r
+	}, strings.ToLower(s))
 	return strings.TrimSuffix(s, "hint")
 }
 

@@ -70,8 +70,10 @@ func (r *reader) tool(n *yaml.Node, at place) *ToolSpec {
 	return nil
 }
 
+// firstSuggestion looks at the first few keys: a tool can be made of nothing
+// but unknown ones.
 func firstSuggestion(given, known []string) string {
-	for _, g := range given {
+	for _, g := range given[:min(len(given), 20)] {
 		if slices.Contains(known, g) {
 			continue
 		}
