@@ -41,8 +41,23 @@ const (
 	AnyPort     = -1
 )
 
-// Run starts everything, prints how to connect, and stops when ctx ends.
-func Run(ctx context.Context, o Options) (err error) {
+// Run starts everything, prints how to connect, and stops when ctx ends, also
+// in the middle of starting.
+func Run(ctx context.Context, o Options) error {
+	var closing []error
+	err := run(ctx, o, func(err error) { closing = append(closing, err) })
+	if left := errors.Join(closing...); left != nil {
+		return errors.Join(err, left)
+	}
+	if ctx.Err() != nil { // stopped on purpose: what that interrupted is no error
+		_, _ = fmt.Fprintln(o.Out, "\nStopped; nothing is left behind.")
+		return nil
+	}
+	return err
+}
+
+// run is Run without the last word: closed hears how each part's end went.
+func run(ctx context.Context, o Options, closed func(error)) error {
 	app.TuneMemory()
 	if err := clearReadyFile(o.ReadyFile); err != nil {
 		return err
@@ -56,7 +71,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, postgres.Close()) }()
+	defer func() { closed(postgres.Close()) }()
 
 	listener, err := listen(ctx, o.Port)
 	if err != nil {
@@ -73,7 +88,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("start stand-in project: %w", err)
 	}
-	defer func() { err = errors.Join(err, project.Close()) }()
+	defer func() { closed(project.Close()) }()
 
 	log := slog.New(slog.NewTextHandler(o.Log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	opt := app.Options{Logger: log, Version: o.Version, Aliases: aliases(listener)}
@@ -81,7 +96,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.Close(cleanup)) }()
+	defer func() { closed(server.Close(cleanup)) }()
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(groupCtx, listener) })
@@ -96,11 +111,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return ready.write(o.ReadyFile)
 	})
 	defer removeReadyFile(o.ReadyFile)
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	progress("\nStopping; nothing is left behind.")
-	return nil
+	return group.Wait()
 }
 
 // listen takes the preferred port on loopback, or any free one.
