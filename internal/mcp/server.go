@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/sync/singleflight"
@@ -62,7 +60,7 @@ type revisions struct {
 	run       runner
 	log       *slog.Logger
 	version   string
-	cache     *otter.Cache[revisionKey, *revision]
+	cache     *revisionCache
 	building  singleflight.Group
 }
 
@@ -71,12 +69,7 @@ func newRevisions(cfg Config, run runner) (*revisions, error) {
 	if bound == 0 {
 		bound = DefaultCacheBytes
 	}
-	cache, err := otter.New(&otter.Options[revisionKey, *revision]{
-		MaximumWeight: uint64(bound), //nolint:gosec // validated to be positive
-		Weigher: func(_ revisionKey, r *revision) uint32 {
-			return uint32(min(r.bytes, math.MaxUint32)) //nolint:gosec // bounded
-		},
-	})
+	cache, err := newRevisionCache(bound)
 	if err != nil {
 		return nil, fmt.Errorf("make revision cache: %w", err)
 	}
@@ -87,7 +80,7 @@ func newRevisions(cfg Config, run runner) (*revisions, error) {
 // share one build; a request that gives up does not stop it.
 func (s *revisions) of(ctx context.Context, ep *tenants.Endpoint) (*revision, error) {
 	key := revisionKey{ep.Surface, ep.Revision, ep.Digest}
-	if r, ok := s.cache.GetIfPresent(key); ok {
+	if r, ok := s.cache.get(key); ok {
 		return r, nil
 	}
 	flight := s.building.DoChan(fmt.Sprintf("%s %d %s", key.surface, key.number, key.digest), func() (any, error) {
@@ -120,7 +113,7 @@ func (s *revisions) load(ctx context.Context, key revisionKey, ep *tenants.Endpo
 		return nil, fmt.Errorf("load revision: %w", err)
 	}
 	r = s.build(compiled, ep.Surface)
-	s.cache.Set(key, r)
+	s.cache.put(key, r)
 	return r, nil
 }
 
