@@ -49,11 +49,13 @@ func Run(ctx context.Context, o Options) error {
 	if left := errors.Join(closing...); left != nil {
 		return errors.Join(err, left)
 	}
-	if ctx.Err() != nil { // stopped on purpose: what that interrupted is no error
+	select {
+	case <-ctx.Done(): // stopped on purpose: what that interrupted is no error
 		_, _ = fmt.Fprintln(o.Out, "\nStopped; nothing is left behind.")
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // run is Run without the last word: closed hears how each part's end went.
