@@ -1,6 +1,7 @@
 package surfaces
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -84,23 +85,57 @@ func (b *tableTool) indexFindings(p *ListPlan) {
 	name := qualified(b.rel.Schema, b.rel.Name)
 	for _, o := range p.Orders {
 		if !slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return serves(i, o) }) {
-			b.warnf(b.columnAt(o.Keys[0].Column.Name), "no index serves the order %s: create index on %s (%s);", quoteName(o.Name), name, orderColumns(o))
+			b.warnf(b.orderAt(o), "no index serves the order %s: create index on %s (%s);", quoteName(o.Name), name, orderColumns(o))
 		}
 	}
+	told := map[string]bool{} // one index serves every such filter of a column
 	for _, f := range p.Filters {
-		column := f.Column.Name
-		switch f.Operator {
-		case "is", "neq":
-		case "like", "ilike":
-			if !slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return trigrams(i, column) }) {
-				b.warnf(b.columnAt(column), "no index serves the filter %s: create extension if not exists pg_trgm; create index on %s using gin (%s gin_trgm_ops);", f.Argument, name, ident(column))
-			}
-		default:
-			if !slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return leads(i, column) }) {
-				b.warnf(b.columnAt(column), "no index serves the filter %s: create index on %s (%s);", f.Argument, name, ident(column))
-			}
+		fix := b.filterIndex(f, name)
+		if fix == "" || told[fix] {
+			continue
+		}
+		told[fix] = true
+		b.warnf(b.filterAt(f.Column.Name), "no index serves the filter %s: %s", f.Argument, fix)
+	}
+}
+
+// filterIndex is the SQL that makes an index for the filter; empty when there
+// is one, or none would help.
+func (b *tableTool) filterIndex(f Filter, table string) string {
+	column := f.Column.Name
+	switch f.Operator {
+	case "is", "neq":
+		return ""
+	case "like", "ilike":
+		if slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return trigrams(i, column) }) {
+			return ""
+		}
+		return fmt.Sprintf("create extension if not exists pg_trgm; create index on %s using gin (%s gin_trgm_ops);", table, ident(column))
+	}
+	if slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return leads(i, column) }) {
+		return ""
+	}
+	return fmt.Sprintf("create index on %s (%s);", table, ident(column))
+}
+
+// filterAt is where filters names the column.
+func (b *tableTool) filterAt(column string) place {
+	for _, f := range b.spec.Filters {
+		if f.Column.Value == column {
+			return f.Column.at
 		}
 	}
+	return b.columnAt(column)
+}
+
+// orderAt is where order names it; the order by key need not be written.
+func (b *tableTool) orderAt(o Order) place {
+	for _, s := range b.spec.Order {
+		if s.name() == o.Name {
+			return s.Column.at
+		}
+	}
+	return b.columnAt(o.Keys[0].Column.Name)
 }
 
 func leads(i IndexSchema, column string) bool {
