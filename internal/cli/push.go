@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -87,15 +88,25 @@ func (s *session) linked() (*repository, *client, linkFile, error) {
 
 func (s *session) pushFile(ctx context.Context, c *client, repo *repository, link linkFile, f surfaceFile, dryRun bool) (pushed, error) {
 	result := pushed{Surface: f.surface, File: repo.show(f.path), Problems: []problemLine{}}
+	if err := tenants.CheckSurfaceSlug(f.surface); err != nil {
+		message := result.File + ": " + fault.From(err).Message
+		s.printer.step(step{ID: f.surface, Status: "fail", Message: message, Fix: "give the file another name: the surface is named after it"})
+		return result, errShown
+	}
 	text, err := readSurfaceFile(repo, f)
 	if err != nil {
 		return result, err
+	}
+	if strings.TrimSpace(text) == "" { // to the server it would mean: publish the draft
+		result.Problems = linesOf([]fault.Issue{{Line: 1, Column: 1, Message: "the file is empty; start with version: 1"}})
+		s.showProblems(result)
+		return result, s.refusedFile(result)
 	}
 	base := "/projects/" + url.PathEscape(link.Project) + "/surfaces/" + url.PathEscape(f.surface)
 	if dryRun {
 		err = s.checkFile(ctx, c, base, text, &result)
 	} else {
-		err = s.publishFile(ctx, c, base, text, &result)
+		err = s.publishFile(ctx, c, base, text, serverName(link.Project, f.surface), &result)
 	}
 	var p *problem
 	if errors.As(err, &p) && p.Status == http.StatusUnprocessableEntity && len(p.Issues) > 0 {
@@ -153,7 +164,7 @@ func (s *session) checkFile(ctx context.Context, c *client, base, text string, r
 	return nil
 }
 
-func (s *session) publishFile(ctx context.Context, c *client, base, text string, result *pushed) error {
+func (s *session) publishFile(ctx context.Context, c *client, base, text, name string, result *pushed) error {
 	var answer publishAnswer
 	if err := c.do(ctx, http.MethodPost, base+"/publish", map[string]string{"file": text}, &answer); err != nil {
 		return err
@@ -173,9 +184,17 @@ func (s *session) publishFile(ctx context.Context, c *client, base, text string,
 		s.printer.line("      %s", answer.URLs[0])
 	}
 	if len(answer.Notes) == 0 && len(answer.URLs) > 0 {
-		s.printer.line("      Next: paste this URL into an MCP client, such as: claude mcp add --transport http %s %s", result.Surface, answer.URLs[0])
+		s.printer.line("      Next: paste this URL into an MCP client, such as: claude mcp add --transport http %s %s", name, answer.URLs[0])
 	}
 	return nil
+}
+
+// serverName is what the surface's own page calls it in client configuration.
+func serverName(project, surface string) string {
+	if surface == tenants.MainSurface {
+		return project
+	}
+	return project + "-" + surface
 }
 
 // showProblems prints problems the way compilers do, so that editors find the

@@ -60,7 +60,12 @@ func (s *session) status(ctx context.Context) error {
 
 func (s *session) showSchema(ctx context.Context, c *client, base string) *snapshotAnswer {
 	var schema snapshotAnswer
-	if err := c.do(ctx, http.MethodGet, base+"/schema?summary=true", nil, &schema); err != nil {
+	err := c.do(ctx, http.MethodGet, base+"/schema?summary=true", nil, &schema)
+	if err != nil && !isStatus(err, http.StatusNotFound) {
+		s.printer.step(step{ID: "schema", Status: "warn", Message: "the schema snapshot cannot be read: " + err.Error()})
+		return nil
+	}
+	if err != nil {
 		s.printer.step(step{ID: "schema", Status: "warn", Message: "no schema snapshot yet", Fix: "chumbo import"})
 		return nil
 	}
