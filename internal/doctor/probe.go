@@ -120,6 +120,6 @@ func authFailure(origin string, err error) Finding {
 		return Finding{Status: Fail, Summary: "Something answers there, but not Supabase.", Detail: why.Message, Facts: facts,
 			Fix: "Use the project's API URL: Supabase's dashboard shows it under Project Settings, Data API; a local project prints it with supabase status."}
 	}
-	return Finding{Status: Fail, Summary: "The project does not answer.", Detail: why.Message, Facts: facts,
+	return Finding{Status: Fail, Summary: "Nothing usable answers at " + origin + ".", Facts: facts,
 		Fix: "Check the address, and that the project is not paused (Supabase's dashboard shows it), then try again."}
 }

@@ -88,7 +88,7 @@ func (p *probe) dataAPI(ctx context.Context) Finding {
 	f := Finding{Status: Fail, Summary: "The Data API does not answer as it should.", Detail: e.Message, Facts: facts,
 		Fix: "Check that the project is running and that the Data API is on (Supabase's dashboard, Project Settings, Data API), then try again."}
 	if e.Code == "publishable_key_refused" {
-		f.Summary = "The project refuses this publishable key."
+		f.Summary, f.Detail = "The project refuses this publishable key.", ""
 		f.Fix = "Copy the key again: Supabase's dashboard, Project Settings, API Keys, the one that starts sb_publishable_. Legacy anon keys stop working once they are disabled there."
 	}
 	return f
