@@ -61,8 +61,7 @@ func (l lookup) programs(ctx context.Context, log io.Writer) (programs, error) {
 
 var errNoPrograms = errors.New(`PostgreSQL's programs (initdb, postgres) are not on this machine, and could not be downloaded. Install them:
   Debian or Ubuntu:  apt-get install postgresql
-  Homebrew:          brew install postgresql@17
-or point ` + EnvURL + ` at a running server`)
+  Homebrew:          brew install postgresql@17`)
 
 func (l lookup) path() (programs, bool) {
 	initdb, err := l.onPath("initdb")

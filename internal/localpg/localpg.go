@@ -116,6 +116,9 @@ func loopback(host string) bool {
 func startOwn(ctx context.Context, o Options) (*Server, error) {
 	removeLeftovers(os.TempDir())
 	programs, err := o.lookup.withDefaults().programs(ctx, o.Log)
+	if err != nil && !o.Own {
+		return nil, fmt.Errorf("%w\nor point %s at a running server", err, EnvURL)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -253,17 +253,22 @@ func TestLookupOrder(t *testing.T) {
 
 func TestMissingProgramsSayWhatToInstall(t *testing.T) {
 	t.Parallel()
-	_, err := Start(t.Context(), Options{Own: true, lookup: lookup{
-		onPath:   func(string) (string, error) { return "", exec.ErrNotFound },
-		patterns: []string{},
-		fetch:    func(context.Context, io.Writer) (programs, error) { return programs{}, errors.New("no network") },
-	}})
-	if err == nil {
-		t.Fatal("started without programs")
-	}
-	for _, want := range []string{"apt-get install postgresql", "brew install postgresql@17", EnvURL, "no network"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error %q does not say %q", err, want)
+	for _, own := range []bool{true, false} {
+		_, err := startOwn(t.Context(), Options{Own: own, Log: io.Discard, lookup: lookup{
+			onPath:   func(string) (string, error) { return "", exec.ErrNotFound },
+			patterns: []string{},
+			fetch:    func(context.Context, io.Writer) (programs, error) { return programs{}, errors.New("no network") },
+		}})
+		if err == nil {
+			t.Fatal("started without programs")
+		}
+		for _, want := range []string{"apt-get install postgresql", "brew install postgresql@17", "no network"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("error %q does not say %q", err, want)
+			}
+		}
+		if strings.Contains(err.Error(), EnvURL) == own { // of no use to who wants a server of its own
+			t.Errorf("own %v: %q", own, err)
 		}
 	}
 }
