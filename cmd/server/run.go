@@ -14,6 +14,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/app"
 	"github.com/chumbo-dev/chumbo/internal/demo"
+	"github.com/chumbo-dev/chumbo/internal/fault"
 )
 
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
@@ -111,12 +112,16 @@ func bootstrap(ctx context.Context, args, environ []string, stdout, stderr io.Wr
 	if err != nil {
 		return err
 	}
+	cfg.LogLevel = max(cfg.LogLevel, slog.LevelError) // how it would serve is of no interest here
 	server, err := app.NewServer(ctx, cfg, options(cfg, stderr))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = server.Close(context.WithoutCancel(ctx)) }()
 	org, _, token, err := server.Tenants.CreateOwner(ctx, *email, *organization)
+	if f := new(fault.Error); errors.As(err, &f) && f.Cause == nil {
+		return errors.New(f.Message)
+	}
 	if err != nil {
 		return err
 	}
