@@ -58,7 +58,7 @@ func publish(ctx context.Context, server *app.Server, cfg app.Config, project *s
 	}
 	r := &ready{
 		ServerURL: cfg.PublicURL, DashboardURL: cfg.PublicURL + "/app", MCPURL: urls["main"], ConformanceURL: urls["conformance"],
-		ProjectURL: project.URL(), PublishableKey: project.PublishableKey(), APIToken: token.Reveal(),
+		ProjectURL: project.URL(), PublishableKey: project.PublishableKey(), APIToken: token.Reveal(), DatabaseURL: project.DSN(),
 	}
 	for _, u := range standin.CRMUsers() {
 		r.Users = append(r.Users, readyUser{Email: u.Email, Password: u.Password, Organization: organizations[u.Email]})

@@ -20,6 +20,7 @@ type ready struct {
 	ConformanceURL string      `json:"conformance_url"`
 	Users          []readyUser `json:"users"`
 	APIToken       string      `json:"api_token"`
+	DatabaseURL    string      `json:"database_url"`
 }
 
 type readyUser struct {
@@ -84,7 +85,7 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
   Open it in a browser for how to connect; sign in as
 `, took.Seconds(), r.MCPURL)
 	for _, u := range r.Users {
-		_, _ = fmt.Fprintf(w, "    %-20s password %-16s sees only %s\n", u.Email, u.Password, u.Organization)
+		_, _ = fmt.Fprintf(w, "    %-18s  password: %s  (sees only %s)\n", u.Email, u.Password, u.Organization)
 	}
 	_, _ = fmt.Fprintf(w, `
   Claude Code    claude mcp add --transport http crm %[1]s
@@ -97,8 +98,10 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
                    -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
   Builder        %[3]s
+                 the chumbo command (docs/cli.md), in an empty folder:
                  export CHUMBO_URL=%[4]s CHUMBO_TOKEN=%[5]s
+                 chumbo link --slug %[8]s --project-url %[6]s --publishable-key %[7]s
+                 chumbo import --db-url '%[9]s'
                  chumbo status
-  Project        %[6]s   publishable key %[7]s
-`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey)
+`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL)
 }
