@@ -12,7 +12,8 @@ redirect=http://127.0.0.1:33418/callback
 json() { sed -n 's/.*"'"$1"'":[[:space:]]*\[\{0,1\}"\([^"]*\)".*/\1/p' | head -n 1; }
 
 echo "1. The challenge"
-metadata=$(curl -s -o /dev/null -D - -X POST "$mcp" | tr -d '\r' | sed -n 's/^[Ww][Ww][Ww]-[Aa]uthenticate: .*resource_metadata="\([^"]*\)".*/\1/p')
+metadata=$(curl -sS -o /dev/null -D - -X POST "$mcp" | tr -d '\r' | sed -n 's/^[Ww][Ww][Ww]-[Aa]uthenticate: .*resource_metadata="\([^"]*\)".*/\1/p')
+[ -n "$metadata" ] || { echo "   none: $mcp asks nobody to sign in" >&2; exit 1; }
 echo "   $metadata"
 
 echo "2. The metadata, and who signs people in"
@@ -47,3 +48,4 @@ echo "6. A call, as $email"
 curl -sS --fail-with-body "$mcp" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
   -H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: 2025-11-25' \
   -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"customers_list","arguments":{"limit":3}}}'
+echo
