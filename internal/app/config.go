@@ -114,6 +114,7 @@ func refuseUnknown(vars map[string]string, known map[string]bool) []error {
 		_, ok := known[name]
 		base, isFile := strings.CutSuffix(name, fileSuffix)
 		ok = ok || isFile && known[base]
+		ok = ok || name == "CHUMBO_URL" || name == "CHUMBO_TOKEN" // the CLI's, often in the same shell
 		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, envTestPrefix) && !ok {
 			unknown = append(unknown, name)
 		}

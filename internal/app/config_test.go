@@ -48,9 +48,9 @@ func TestConfigRefusesEachBadSettingByName(t *testing.T) {
 	}
 }
 
-func TestConfigAllowsTestVariables(t *testing.T) {
+func TestConfigAllowsVariablesOfTestsAndOfTheCommandLine(t *testing.T) {
 	t.Parallel()
-	if _, err := LoadConfig([]string{"CHUMBO_TEST_DATABASE_URL=x", "OTHER=y"}); err != nil {
+	if _, err := LoadConfig([]string{"CHUMBO_TEST_DATABASE_URL=x", "CHUMBO_URL=x", "CHUMBO_TOKEN=x", "OTHER=y"}); err != nil {
 		t.Fatal(err)
 	}
 }
