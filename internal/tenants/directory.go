@@ -153,14 +153,23 @@ func surfacePath(path string) bool {
 	return true
 }
 
+// remembered is the stored answer that is known to be right, or nil.
+func (d *Directory) remembered(key lookupKey) *entry {
+	now := d.now()
+	if e, ok := d.found.GetIfPresent(key); ok && d.fresh.valid(e, now) {
+		return e
+	}
+	if e, ok := d.missing.GetIfPresent(key); ok && d.fresh.valid(e, now) && now.Sub(e.loaded) < negativeFor {
+		return e
+	}
+	return nil
+}
+
 func (d *Directory) lookup(ctx context.Context, key lookupKey) (*Endpoint, error) {
 	if key.path == noPath && (key.host == sharedHost || hasLabel(key.host)) {
 		return nil, errNotFound()
 	}
-	if e, ok := d.found.GetIfPresent(key); ok && d.fresh.valid(e, d.now()) {
-		return e.endpoint, nil
-	}
-	if e, ok := d.missing.GetIfPresent(key); ok && d.fresh.valid(e, d.now()) && d.now().Sub(e.loaded) < negativeFor {
+	if e := d.remembered(key); e != nil {
 		return e.answer()
 	}
 	e, err := d.load(ctx, key)

@@ -27,6 +27,11 @@ func (d *Directory) load(ctx context.Context, key lookupKey) (*entry, error) {
 			return d.lastKnown(key, errors.New("database did not answer a moment ago"))
 		}
 		flight := d.flights.DoChan(key.host+"|"+key.base+"|"+key.path, func() (any, error) {
+			// Somebody may have looked, found nothing, and come here only after
+			// the flight that stored the answer had ended.
+			if e := d.remembered(key); e != nil {
+				return e, nil
+			}
 			return d.query(context.WithoutCancel(ctx), key)
 		})
 		select {
@@ -36,7 +41,8 @@ func (d *Directory) load(ctx context.Context, key lookupKey) (*entry, error) {
 			if result.Err != nil {
 				return d.lastKnown(key, result.Err)
 			}
-			if e := result.Val.(*entry); e.at.seq >= arrived.seq && e.at.epoch >= arrived.epoch {
+			e := result.Val.(*entry)
+			if e.at.seq >= arrived.seq && e.at.epoch >= arrived.epoch || d.fresh.valid(e, d.now()) {
 				return e, nil
 			}
 		}
