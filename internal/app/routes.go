@@ -24,7 +24,7 @@ var ownSegments = []string{"api", "app", "schema", "static"}
 
 // routes mounts everything on net/http: the instance's own pages and APIs on
 // its shared host, surfaces on every host.
-func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, pool *pgxpool.Pool, start http.Handler) http.Handler {
+func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, directory *tenants.Directory, pool *pgxpool.Pool, start http.Handler) http.Handler {
 	assets := web.Assets()
 	own := http.NewServeMux()
 	own.Handle("/api/", control)
@@ -32,7 +32,6 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 	own.Handle("GET "+web.AssetsPath, assets)
 	own.Handle("GET /app", start)
 	own.Handle("GET /app/", start)
-	shared := sharedHosts(hosts)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
@@ -40,9 +39,9 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 			writeText(w, http.StatusOK, "ok")
 		case path == "/readyz":
 			ready(w, r, pool)
-		case path == "/" && shared[hosts.EffectiveHost(r)]:
+		case path == "/" && directory.SharedHost(hosts.EffectiveHost(r)):
 			start.ServeHTTP(w, r)
-		case isOwn(path) && shared[hosts.EffectiveHost(r)]:
+		case isOwn(path) && directory.SharedHost(hosts.EffectiveHost(r)):
 			own.ServeHTTP(w, r)
 		case strings.HasPrefix(path, web.AssetsPath): // a connect page on a surface's own host
 			assets.ServeHTTP(w, r)
@@ -50,17 +49,6 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 			surfaceHandler.ServeHTTP(w, r)
 		}
 	})
-}
-
-// sharedHosts are the hosts the instance itself is reached at.
-func sharedHosts(hosts tenants.Hosts) map[string]bool {
-	shared := map[string]bool{}
-	for _, base := range append([]string{hosts.PublicURL}, hosts.Aliases...) {
-		if u, err := url.Parse(base); err == nil {
-			shared[strings.ToLower(u.Host)] = true
-		}
-	}
-	return shared
 }
 
 func isOwn(path string) bool {
@@ -116,7 +104,6 @@ func connectPage(directory *tenants.Directory, log *slog.Logger) http.Handler {
 				page.Tools = append(page.Tools, web.ConnectTool{Title: tool.Title, ReadOnly: tool.Annotations.ReadOnly})
 			}
 		}
-		w.Header().Add("Vary", "Accept, Authorization")
 		if err := web.WritePage(r.Context(), w, http.StatusOK, web.Connect(page)); err != nil {
 			log.WarnContext(r.Context(), "write connect page", "error", err)
 		}

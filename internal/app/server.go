@@ -131,7 +131,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	s.handler = routes(s.surfaces, control, hosts, s.pool, startPage(s.config.PublicURL, opt.Version))
+	s.handler = routes(s.surfaces, control, hosts, s.directory, s.pool, startPage(s.config.PublicURL, opt.Version))
 	return nil
 }
 

@@ -135,6 +135,13 @@ func (d *Directory) Lookup(ctx context.Context, host, path string) (*Endpoint, e
 	return d.lookup(ctx, lookupKey{stored, base, path})
 }
 
+// SharedHost reports whether a host, as Hosts.EffectiveHost gives it, is the
+// shared host or an alias of it: where the instance's own pages and APIs are.
+func (d *Directory) SharedHost(host string) bool {
+	_, shared := d.hosts.shared[host]
+	return shared
+}
+
 // noPath stands for every path that no surface can have, so that a scan of
 // made-up paths costs one entry.
 const noPath = "-"

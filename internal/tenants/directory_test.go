@@ -105,6 +105,20 @@ func TestLookupFollowsTheHostItWasReachedBy(t *testing.T) {
 	}
 }
 
+func TestSharedHostIsThePublicOneAndItsAliases(t *testing.T) {
+	t.Parallel()
+	hosts := tenants.Hosts{PublicURL: "http://localhost:8080", Aliases: []string{"127.0.0.1:8080", "http://[::1]:8080"}, SurfaceDomain: "surfaces.example.test"}
+	d := directory(t, setup(t, hosts), tenants.DirectoryConfig{Hosts: hosts})
+	for host, want := range map[string]bool{
+		"localhost:8080": true, "127.0.0.1:8080": true, "[::1]:8080": true,
+		"localhost": false, "acme.surfaces.example.test:8080": false, "evil.example": false, "": false,
+	} {
+		if got := d.SharedHost(host); got != want {
+			t.Errorf("%q: shared %v, want %v", host, got, want)
+		}
+	}
+}
+
 func TestUnprovenProjectsAreNotServedWhereOwnershipIsRequired(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tenants.Hosts{})
