@@ -86,7 +86,7 @@ func startPage(publicURL, version string) http.Handler {
 
 // connectPage is what a browser sees at a surface URL. It shows what the live
 // revision declares, never what a particular caller may see.
-func connectPage(directory *tenants.Directory, log *slog.Logger) http.Handler {
+func connectPage(log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ep, ok := mcp.EndpointOf(r.Context())
 		if !ok {
@@ -96,13 +96,8 @@ func connectPage(directory *tenants.Directory, log *slog.Logger) http.Handler {
 		page := web.ConnectPage{
 			Title: ep.Title, ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), SignIn: ep.Access.Has(surfaces.ModeOAuth),
 		}
-		compiled, err := directory.Compiled(r.Context(), ep)
-		if err != nil {
-			log.WarnContext(r.Context(), "load revision for the connect page", "surface", ep.Surface, "error", err)
-		} else {
-			for _, tool := range compiled.Tools {
-				page.Tools = append(page.Tools, web.ConnectTool{Title: tool.Title, ReadOnly: tool.Annotations.ReadOnly})
-			}
+		for _, tool := range mcp.ToolsOf(r.Context()) {
+			page.Tools = append(page.Tools, web.ConnectTool{Title: tool.Title, ReadOnly: tool.Annotations.ReadOnly})
 		}
 		if err := web.WritePage(r.Context(), w, http.StatusOK, web.Connect(page)); err != nil {
 			log.WarnContext(r.Context(), "write connect page", "error", err)

@@ -118,7 +118,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	s.recorder = events.NewRecorder(store, s.log)
 	s.surfaces, err = mcp.NewHandler(mcp.Config{
 		Directory: s.directory, Hosts: hosts, Authenticator: authenticator, Projects: projects, Keys: keys,
-		Recorder: s.recorder, Connect: connectPage(s.directory, s.log), Logger: s.log, Now: now,
+		Recorder: s.recorder, Connect: connectPage(s.log), Logger: s.log, Now: now,
 		Version: opt.Version, CacheBytes: s.config.CacheBytes,
 	})
 	if err != nil {

@@ -55,6 +55,9 @@ func setup(t testing.TB) *bundle {
 			}
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<h1>"+ep.Title+"</h1>")
+			for _, tool := range ToolsOf(r.Context()) {
+				_, _ = io.WriteString(w, "<li>"+tool.Name+"</li>")
+			}
 		}),
 		Logger: slog.New(slog.NewJSONHandler(b.logs, nil)), Now: time.Now, Version: "1.2.3",
 	}

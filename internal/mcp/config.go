@@ -89,11 +89,24 @@ func (c Config) validate() error {
 	return nil
 }
 
-type endpointKey struct{}
+type visitKey struct{}
+
+// visit is what the connect page is told of the surface it stands for.
+type visit struct {
+	endpoint *tenants.Endpoint
+	tools    []*surfaces.Tool
+}
 
 // EndpointOf returns the surface whose URL the request of ctx was sent to. It
 // is set for Config.Connect.
 func EndpointOf(ctx context.Context) (*tenants.Endpoint, bool) {
-	ep, ok := ctx.Value(endpointKey{}).(*tenants.Endpoint)
-	return ep, ok
+	v, ok := ctx.Value(visitKey{}).(visit)
+	return v.endpoint, ok
+}
+
+// ToolsOf returns the tools that surface serves, as declared, whoever may call
+// them; none when they cannot be read right now. It is set for Config.Connect.
+func ToolsOf(ctx context.Context) []*surfaces.Tool {
+	v, _ := ctx.Value(visitKey{}).(visit)
+	return v.tools
 }

@@ -107,6 +107,27 @@ func TestConnectPageIsNeverCached(t *testing.T) {
 	}
 }
 
+func TestConnectPageReadsTheRevisionThatServesCalls(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ep := b.surface("acme", nil)
+	page := request{method: "GET", header: map[string]string{"Accept": "text/html"}}
+	for range 3 {
+		if body := bodyOf(t, b.send(page)); !strings.Contains(body, "<li>"+b.directory.compiled[revisionKey{ep.Surface, ep.Revision, ep.Digest}].Tools[0].Name+"</li>") {
+			t.Fatalf("page %s", body)
+		}
+	}
+	if b.directory.loads != 1 {
+		t.Errorf("the revision was read %d times, want once", b.directory.loads)
+	}
+	other := setup(t)
+	other.surface("acme", nil)
+	other.directory.load = func(*tenants.Endpoint) error { return fault.New(fault.Unavailable, "", "Away.") }
+	if res := other.send(page); res.StatusCode != http.StatusOK {
+		t.Errorf("without its revision the page is %d", res.StatusCode)
+	}
+}
+
 func TestAnswersNameTheirSurface(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -117,7 +118,15 @@ func (x *exchange) connectPage(ep *tenants.Endpoint) {
 	h := x.w.Header()
 	h.Add("Vary", "Accept, Authorization")
 	h.Set("Cache-Control", "no-store")
-	x.h.cfg.Connect.ServeHTTP(x.w, x.r.WithContext(context.WithValue(x.r.Context(), endpointKey{}, ep)))
+	v := visit{endpoint: ep}
+	if revision, err := x.h.revisions.of(x.r.Context(), ep); err != nil { // the page is of use without its tools
+		x.h.cfg.Logger.Warn("load revision for the connect page", slog.String("surface", ep.Surface.String()), slog.Any("error", err))
+	} else {
+		for _, t := range revision.order {
+			v.tools = append(v.tools, t.spec)
+		}
+	}
+	x.h.cfg.Connect.ServeHTTP(x.w, x.r.WithContext(context.WithValue(x.r.Context(), visitKey{}, v)))
 }
 
 func (x *exchange) authenticated(ep *tenants.Endpoint) {
