@@ -1,12 +1,12 @@
 -- Table: api_tokens. The token is shown once; its SHA-256 is stored.
 
 -- name: InsertAPIToken :exec
-insert into api_tokens (organization_id, id, builder_id, name, token_hash, created_at, expires_at)
-values (@organization_id, @id, @builder_id, @name, @token_hash, @now, @expires_at);
+insert into api_tokens (organization_id, id, builder_id, name, token_hash, scope, created_at, expires_at)
+values (@organization_id, @id, @builder_id, @name, @token_hash, @scope, @now, @expires_at);
 
 -- name: GetAPITokenByHash :one
 -- As chumbo_system: the token says whose it is. The hash is unique.
-select t.id, t.expires_at, t.revoked_at, t.last_used_at, m.role,
+select t.id, t.expires_at, t.revoked_at, t.last_used_at, t.scope, m.role,
     o.id as organization_id, o.slug as organization_slug, o.name as organization_name,
     b.id as builder_id, b.email as builder_email
 from api_tokens t

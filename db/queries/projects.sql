@@ -25,19 +25,27 @@ update projects set typed_url = @typed_url, api_origin = @api_origin, issuer = @
     verified_at = case when api_origin = @api_origin then verified_at end
 where organization_id = @organization_id and id = @id
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at;
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at;
 
 -- name: GetProjectBySlug :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at
 from projects where organization_id = @organization_id and slug = @slug;
 
 -- name: GetProject :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at
 from projects where organization_id = @organization_id and id = @id;
 
 -- name: ListProjects :many
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at
 from projects where organization_id = @organization_id order by slug;

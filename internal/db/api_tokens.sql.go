@@ -13,7 +13,7 @@ import (
 )
 
 const getAPITokenByHash = `-- name: GetAPITokenByHash :one
-select t.id, t.expires_at, t.revoked_at, t.last_used_at, m.role,
+select t.id, t.expires_at, t.revoked_at, t.last_used_at, t.scope, m.role,
     o.id as organization_id, o.slug as organization_slug, o.name as organization_name,
     b.id as builder_id, b.email as builder_email
 from api_tokens t
@@ -28,6 +28,7 @@ type GetAPITokenByHashRow struct {
 	ExpiresAt        *time.Time
 	RevokedAt        *time.Time
 	LastUsedAt       *time.Time
+	Scope            string
 	Role             string
 	OrganizationID   id.Organization
 	OrganizationSlug string
@@ -45,6 +46,7 @@ func (q *Queries) GetAPITokenByHash(ctx context.Context, tokenHash []byte) (GetA
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.Scope,
 		&i.Role,
 		&i.OrganizationID,
 		&i.OrganizationSlug,
@@ -57,8 +59,8 @@ func (q *Queries) GetAPITokenByHash(ctx context.Context, tokenHash []byte) (GetA
 
 const insertAPIToken = `-- name: InsertAPIToken :exec
 
-insert into api_tokens (organization_id, id, builder_id, name, token_hash, created_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7)
+insert into api_tokens (organization_id, id, builder_id, name, token_hash, scope, created_at, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type InsertAPITokenParams struct {
@@ -67,6 +69,7 @@ type InsertAPITokenParams struct {
 	BuilderID      id.Builder
 	Name           string
 	TokenHash      []byte
+	Scope          string
 	Now            time.Time
 	ExpiresAt      *time.Time
 }
@@ -79,6 +82,7 @@ func (q *Queries) InsertAPIToken(ctx context.Context, arg InsertAPITokenParams) 
 		arg.BuilderID,
 		arg.Name,
 		arg.TokenHash,
+		arg.Scope,
 		arg.Now,
 		arg.ExpiresAt,
 	)

@@ -15,8 +15,8 @@ import (
 
 const insertAuditEvent = `-- name: InsertAuditEvent :exec
 
-insert into audit_events (organization_id, id, at, actor, action, target, outcome, detail)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+insert into audit_events (organization_id, id, at, actor, address, action, target, outcome, detail)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertAuditEventParams struct {
@@ -24,6 +24,7 @@ type InsertAuditEventParams struct {
 	ID             id.Audit
 	Now            time.Time
 	Actor          string
+	Address        string
 	Action         string
 	Target         string
 	Outcome        string
@@ -37,6 +38,7 @@ func (q *Queries) InsertAuditEvent(ctx context.Context, arg InsertAuditEventPara
 		arg.ID,
 		arg.Now,
 		arg.Actor,
+		arg.Address,
 		arg.Action,
 		arg.Target,
 		arg.Outcome,

@@ -21,6 +21,7 @@ type APIToken struct {
 	ExpiresAt      *time.Time
 	LastUsedAt     *time.Time
 	RevokedAt      *time.Time
+	Scope          string
 }
 
 type AuditEvent struct {
@@ -32,12 +33,49 @@ type AuditEvent struct {
 	Target         string
 	Outcome        string
 	Detail         json.RawMessage
+	Address        string
 }
 
 type Builder struct {
-	ID        id.Builder
-	Email     string
-	CreatedAt time.Time
+	ID                id.Builder
+	Email             string
+	CreatedAt         time.Time
+	Name              string
+	PasswordHash      *string
+	PasswordChangedAt *time.Time
+}
+
+type BuilderSession struct {
+	ID             id.Session
+	BuilderID      id.Builder
+	OrganizationID *id.Organization
+	TokenHash      []byte
+	PreviousHash   []byte
+	PreviousUntil  *time.Time
+	Address        string
+	Agent          string
+	CreatedAt      time.Time
+	RotatedAt      time.Time
+	SeenAt         time.Time
+	ExpiresAt      time.Time
+	EndedAt        *time.Time
+}
+
+type DeviceAuthorization struct {
+	ID             id.Device
+	DeviceHash     []byte
+	UserCodeHash   []byte
+	ClientName     string
+	Scope          string
+	Address        string
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
+	PolledAt       *time.Time
+	IntervalS      int32
+	OrganizationID *id.Organization
+	BuilderID      *id.Builder
+	Decision       *string
+	ConsumedAt     *time.Time
 }
 
 type Domain struct {
@@ -88,6 +126,16 @@ type NameClaim struct {
 	ClaimedAt      time.Time
 }
 
+type Notice struct {
+	OrganizationID id.Organization
+	ID             id.Notice
+	Kind           string
+	ProjectID      *id.Project
+	Text           string
+	CreatedAt      time.Time
+	DismissedAt    *time.Time
+}
+
 type Organization struct {
 	ID        id.Organization
 	Slug      string
@@ -96,21 +144,45 @@ type Organization struct {
 }
 
 type Project struct {
-	OrganizationID  id.Organization
-	ID              id.Project
-	Slug            string
-	Name            string
-	TypedURL        string
-	APIOrigin       string
-	Issuer          string
-	JWKSURI         string
-	PublishableKey  string
-	Signing         string
-	OAuthEnabled    bool
-	ScopesSupported []string
-	VerifiedAt      *time.Time
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	OrganizationID      id.Organization
+	ID                  id.Project
+	Slug                string
+	Name                string
+	TypedURL            string
+	APIOrigin           string
+	Issuer              string
+	JWKSURI             string
+	PublishableKey      string
+	Signing             string
+	OAuthEnabled        bool
+	ScopesSupported     []string
+	VerifiedAt          *time.Time
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
+	OwnershipToken      string
+	VerifiedBy          *string
+	OwnershipCheckedAt  *time.Time
+	OwnershipMisses     int32
+	TakenOverAt         *time.Time
+	CatalogToken        []byte
+	CatalogRelations    []string
+	RegistrationEnabled bool
+	Findings            json.RawMessage
+	ProbedAt            *time.Time
+}
+
+type Registration struct {
+	OrganizationID id.Organization
+	ID             id.Registration
+	BuilderID      id.Builder
+	TypedURL       string
+	PublishableKey string
+	Slug           string
+	Name           string
+	Findings       json.RawMessage
+	FinishedAt     *time.Time
+	ProjectID      *id.Project
+	CreatedAt      time.Time
 }
 
 type Revision struct {
@@ -126,6 +198,9 @@ type Revision struct {
 	SchemaDigest   []byte
 	CreatedBy      *id.Builder
 	CreatedAt      time.Time
+	Summary        string
+	ChangeClass    string
+	Overrides      json.RawMessage
 }
 
 type SchemaSnapshot struct {
@@ -135,6 +210,13 @@ type SchemaSnapshot struct {
 	Snapshot       json.RawMessage
 	Source         string
 	CreatedAt      time.Time
+}
+
+type SetupCode struct {
+	One       bool
+	CodeHash  []byte
+	Tries     int32
+	CreatedAt time.Time
 }
 
 type Surface struct {
@@ -147,6 +229,10 @@ type Surface struct {
 	LiveRevision   *int32
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	PinnedAt       *time.Time
+	PinnedBy       *id.Builder
+	DraftBy        *id.Builder
+	DraftAt        *time.Time
 }
 
 type SurfaceURL struct {
@@ -158,4 +244,11 @@ type SurfaceURL struct {
 	IsPrimary      bool
 	IsRoot         bool
 	CreatedAt      time.Time
+}
+
+type Throttle struct {
+	Key          []byte
+	Failures     int32
+	WindowStart  time.Time
+	BlockedUntil *time.Time
 }

@@ -39,9 +39,15 @@ const getBuilderByEmail = `-- name: GetBuilderByEmail :one
 select id, email, created_at from builders where lower(email) = lower($1)
 `
 
-func (q *Queries) GetBuilderByEmail(ctx context.Context, email string) (Builder, error) {
+type GetBuilderByEmailRow struct {
+	ID        id.Builder
+	Email     string
+	CreatedAt time.Time
+}
+
+func (q *Queries) GetBuilderByEmail(ctx context.Context, email string) (GetBuilderByEmailRow, error) {
 	row := q.db.QueryRow(ctx, getBuilderByEmail, email)
-	var i Builder
+	var i GetBuilderByEmailRow
 	err := row.Scan(&i.ID, &i.Email, &i.CreatedAt)
 	return i, err
 }

@@ -58,7 +58,9 @@ func (q *Queries) GetNameClaim(ctx context.Context, arg GetNameClaimParams) (tim
 
 const getProject = `-- name: GetProject :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at
 from projects where organization_id = $1 and id = $2
 `
 
@@ -86,13 +88,25 @@ func (q *Queries) GetProject(ctx context.Context, arg GetProjectParams) (Project
 		&i.VerifiedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.OwnershipToken,
+		&i.VerifiedBy,
+		&i.OwnershipCheckedAt,
+		&i.OwnershipMisses,
+		&i.TakenOverAt,
+		&i.CatalogToken,
+		&i.CatalogRelations,
+		&i.RegistrationEnabled,
+		&i.Findings,
+		&i.ProbedAt,
 	)
 	return i, err
 }
 
 const getProjectBySlug = `-- name: GetProjectBySlug :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at
 from projects where organization_id = $1 and slug = $2
 `
 
@@ -120,6 +134,16 @@ func (q *Queries) GetProjectBySlug(ctx context.Context, arg GetProjectBySlugPara
 		&i.VerifiedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.OwnershipToken,
+		&i.VerifiedBy,
+		&i.OwnershipCheckedAt,
+		&i.OwnershipMisses,
+		&i.TakenOverAt,
+		&i.CatalogToken,
+		&i.CatalogRelations,
+		&i.RegistrationEnabled,
+		&i.Findings,
+		&i.ProbedAt,
 	)
 	return i, err
 }
@@ -173,7 +197,9 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (i
 
 const listProjects = `-- name: ListProjects :many
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at
 from projects where organization_id = $1 order by slug
 `
 
@@ -202,6 +228,16 @@ func (q *Queries) ListProjects(ctx context.Context, organizationID id.Organizati
 			&i.VerifiedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.OwnershipToken,
+			&i.VerifiedBy,
+			&i.OwnershipCheckedAt,
+			&i.OwnershipMisses,
+			&i.TakenOverAt,
+			&i.CatalogToken,
+			&i.CatalogRelations,
+			&i.RegistrationEnabled,
+			&i.Findings,
+			&i.ProbedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -220,7 +256,9 @@ update projects set typed_url = $1, api_origin = $2, issuer = $3, jwks_uri = $4,
     verified_at = case when api_origin = $2 then verified_at end
 where organization_id = $10 and id = $11
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
-    oauth_enabled, scopes_supported, verified_at, created_at, updated_at
+    oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
+    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    registration_enabled, findings, probed_at
 `
 
 type UpdateProjectFactsParams struct {
@@ -268,6 +306,16 @@ func (q *Queries) UpdateProjectFacts(ctx context.Context, arg UpdateProjectFacts
 		&i.VerifiedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.OwnershipToken,
+		&i.VerifiedBy,
+		&i.OwnershipCheckedAt,
+		&i.OwnershipMisses,
+		&i.TakenOverAt,
+		&i.CatalogToken,
+		&i.CatalogRelations,
+		&i.RegistrationEnabled,
+		&i.Findings,
+		&i.ProbedAt,
 	)
 	return i, err
 }

@@ -29,12 +29,14 @@ var tenantTables = map[string]access{
 	"members":          {"insert select update", "insert select"},
 	"api_tokens":       {"insert select update", "insert select update"},
 	"name_claims":      {"insert select", "select"},
-	"projects":         {"insert select update", "select"},
-	"domains":          {"insert select update", "select"},
-	"schema_snapshots": {"insert select", ""},
-	"surfaces":         {"insert select update", "select"},
+	"projects":         {"delete insert select update", "select"},
+	"domains":          {"delete insert select update", "select"},
+	"schema_snapshots": {"delete insert select", ""},
+	"surfaces":         {"delete insert select update", "select"},
 	"surface_urls":     {"delete insert select update", "select"},
-	"revisions":        {"insert select", "select"},
+	"revisions":        {"delete insert select", "select"},
+	"registrations":    {"delete insert select update", "delete"},
+	"notices":          {"insert select update", "insert"},
 	"audit_events":     {"insert", "insert select"},
 	"invocations":      {"select", "delete insert select"},
 }
@@ -42,8 +44,13 @@ var tenantTables = map[string]access{
 // systemTables are the instance's, and closed to chumbo_app.
 var systemTables = map[string]access{
 	"instance_facts":   {"", "insert select"},
-	"builders":         {"", "insert select"},
+	"builders":         {"", "insert select update"},
 	"goose_db_version": {"", ""},
+
+	"setup_codes":           {"", "delete insert select update"},
+	"builder_sessions":      {"", "delete insert select update"},
+	"throttles":             {"", "delete insert select update"},
+	"device_authorizations": {"", "delete insert select update"},
 }
 
 // riverTables are River's own, in its schema.

@@ -39,6 +39,14 @@ type (
 	InvocationKind struct{}
 	// AuditKind marks ids of audit events.
 	AuditKind struct{}
+	// SessionKind marks ids of builders' browser sessions.
+	SessionKind struct{}
+	// DeviceKind marks ids of device authorizations (RFC 8628).
+	DeviceKind struct{}
+	// RegistrationKind marks ids of projects being registered.
+	RegistrationKind struct{}
+	// NoticeKind marks ids of notices to an organization.
+	NoticeKind struct{}
 )
 
 func (OrganizationKind) prefix() string { return "org" }
@@ -50,6 +58,10 @@ func (DomainKind) prefix() string       { return "dom" }
 func (TokenKind) prefix() string        { return "tok" }
 func (InvocationKind) prefix() string   { return "inv" }
 func (AuditKind) prefix() string        { return "aud" }
+func (SessionKind) prefix() string      { return "ses" }
+func (DeviceKind) prefix() string       { return "dev" }
+func (RegistrationKind) prefix() string { return "reg" }
+func (NoticeKind) prefix() string       { return "ntc" }
 
 // The id types of the product's nouns.
 type (
@@ -71,6 +83,14 @@ type (
 	Invocation = ID[InvocationKind]
 	// Audit identifies an audit event, shown as aud_….
 	Audit = ID[AuditKind]
+	// Session identifies a builder's browser session, shown as ses_….
+	Session = ID[SessionKind]
+	// Device identifies a device authorization, shown as dev_….
+	Device = ID[DeviceKind]
+	// Registration identifies a project being registered, shown as reg_….
+	Registration = ID[RegistrationKind]
+	// Notice identifies a notice to an organization, shown as ntc_….
+	Notice = ID[NoticeKind]
 )
 
 // ID is a UUIDv7 tagged with the kind of thing it identifies. The zero value

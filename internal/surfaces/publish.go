@@ -25,8 +25,18 @@ type Revision struct {
 	Format       int
 	SchemaDigest string // hex, of the snapshot it was compiled against; empty without one
 	CreatedBy    *id.Builder
+	Author       string // email of CreatedBy; empty for the instance itself
 	CreatedAt    time.Time
 	Live         bool
+	Class        ChangeClass // to what was live before
+	Summary      string      // its gravest changes, in one line
+	Overrides    []RecordedOverride
+}
+
+// RecordedOverride is an override as a revision keeps it.
+type RecordedOverride struct {
+	Override
+	By string `json:"by"` // bld_… or tok_…
 }
 
 // Published is what Publish did.

@@ -36,8 +36,10 @@ type Source string
 
 // The sources of snapshots.
 const (
-	SourcePostgres Source = "postgres"
-	SourceFile     Source = "file"
+	SourcePostgres   Source = "postgres"
+	SourceFile       Source = "file"
+	SourceCatalog    Source = "catalog"    // chumbo_catalog()
+	SourceManagement Source = "management" // Supabase's Management API
 )
 
 // StoredSnapshot is a snapshot as kept for a project.

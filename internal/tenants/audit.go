@@ -2,16 +2,14 @@ package tenants
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
-	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
 // act names a change for the audit log.
@@ -25,13 +23,22 @@ type act struct {
 // in the same transaction. A refusal (a *fault.Error) rolls back and is
 // recorded on its own; viewers are refused before anything is read.
 func (s *Service) change(ctx context.Context, p Principal, a *act, fn func(q *db.Queries) error) error {
-	err := p.MayWrite()
+	return s.changeIf(ctx, p, p.MayWrite, a, fn)
+}
+
+// administer is change for what only owners and admins may do.
+func (s *Service) administer(ctx context.Context, p Principal, a *act, fn func(q *db.Queries) error) error {
+	return s.changeIf(ctx, p, p.MayAdminister, a, fn)
+}
+
+func (s *Service) changeIf(ctx context.Context, p Principal, may func() error, a *act, fn func(q *db.Queries) error) error {
+	err := may()
 	if err == nil {
 		err = s.store.AsOrganization(ctx, p.Organization.ID, func(q *db.Queries, _ pgx.Tx) error {
 			if err := fn(q); err != nil {
 				return err
 			}
-			return s.audit(ctx, q, p.Organization.ID, p.Token.String(), a, "ok")
+			return s.audit(ctx, q, p.Actor(), a, events.AuditOK)
 		})
 	}
 	var refused *fault.Error
@@ -40,7 +47,7 @@ func (s *Service) change(ctx context.Context, p Principal, a *act, fn func(q *db
 	}
 	recorded := s.store.AsOrganization(ctx, p.Organization.ID, func(q *db.Queries, _ pgx.Tx) error {
 		a.detail = map[string]any{"reason": refused.Kind.String(), "code": refused.Code}
-		return s.audit(ctx, q, p.Organization.ID, p.Token.String(), a, "refused")
+		return s.audit(ctx, q, p.Actor(), a, events.AuditRefused)
 	})
 	if recorded != nil {
 		return errors.Join(err, recorded)
@@ -48,22 +55,8 @@ func (s *Service) change(ctx context.Context, p Principal, a *act, fn func(q *db
 	return err
 }
 
-func (s *Service) audit(ctx context.Context, q *db.Queries, org id.Organization, actor string, a *act, outcome string) error {
-	detail := json.RawMessage("{}")
-	if len(a.detail) > 0 {
-		var err error
-		if detail, err = json.Marshal(a.detail); err != nil {
-			return fmt.Errorf("encode audit detail: %w", err)
-		}
-	}
-	err := q.InsertAuditEvent(ctx, db.InsertAuditEventParams{
-		OrganizationID: org, ID: id.New[id.AuditKind](), Now: s.now(), Actor: actor,
-		Action: a.action, Target: a.target, Outcome: outcome, Detail: detail,
-	})
-	if err != nil {
-		return fmt.Errorf("record audit event: %w", err)
-	}
-	return nil
+func (s *Service) audit(ctx context.Context, q *db.Queries, by events.Actor, a *act, outcome string) error {
+	return events.Audit(ctx, q, s.now(), by, events.AuditEntry{Action: a.action, Target: a.target, Outcome: outcome, Detail: a.detail})
 }
 
 // typedName is a name as somebody typed it, for the audit log: kept only when

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/seal"
@@ -119,12 +120,12 @@ func (s *Service) seat(ctx context.Context, q *db.Queries, o Organization, b Bui
 	}
 	tokenID := id.New[id.TokenKind]()
 	err = q.InsertAPIToken(ctx, db.InsertAPITokenParams{
-		OrganizationID: o.ID, ID: tokenID, BuilderID: b.ID, Name: "first token", TokenHash: hashToken(token.Reveal()), Now: s.now(),
+		OrganizationID: o.ID, ID: tokenID, BuilderID: b.ID, Name: "first token", TokenHash: hashToken(token.Reveal()), Scope: string(ScopeAdmin), Now: s.now(),
 	})
 	if err != nil {
 		return fmt.Errorf("insert token: %w", err)
 	}
-	return s.audit(ctx, q, o.ID, "system", &act{action: "organization.create", target: o.ID.String(), detail: map[string]any{
+	return s.audit(ctx, q, events.Actor{Organization: o.ID}, &act{action: "organization.create", target: o.ID.String(), detail: map[string]any{
 		"owner": b.ID.String(), "token": tokenID.String(),
 	}}, "ok")
 }

@@ -150,7 +150,20 @@ func projectOf(row db.Project) Project {
 			ScopesSupported: row.ScopesSupported,
 		},
 		VerifiedAt: row.VerifiedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		Ownership: Ownership{
+			Token: row.OwnershipToken, Method: proofMethod(row.VerifiedBy), CheckedAt: row.OwnershipCheckedAt,
+			Misses: int(row.OwnershipMisses), TakenOverAt: row.TakenOverAt,
+		},
+		RegistrationEnabled: row.RegistrationEnabled, Findings: row.Findings, ProbedAt: row.ProbedAt,
+		CatalogRelations: row.CatalogRelations,
 	}
+}
+
+func proofMethod(stored *string) ProofMethod {
+	if stored == nil {
+		return ""
+	}
+	return ProofMethod(*stored)
 }
 
 func checkNewProject(n NewProject) error {

@@ -65,7 +65,7 @@ func (s *Service) VerifyToken(ctx context.Context, token seal.Secret) (Principal
 		}
 		p = Principal{
 			Organization: Organization{ID: row.OrganizationID, Slug: row.OrganizationSlug, Name: row.OrganizationName},
-			Builder:      Builder{ID: row.BuilderID, Email: row.BuilderEmail}, Token: row.ID, Role: Role(row.Role),
+			Builder:      Builder{ID: row.BuilderID, Email: row.BuilderEmail}, Token: row.ID, Role: Role(row.Role), Scope: Scope(row.Scope),
 		}
 		return s.touch(ctx, q, row)
 	})
@@ -97,24 +97,46 @@ func (s *Service) touch(ctx context.Context, q *db.Queries, row db.GetAPITokenBy
 	return nil
 }
 
-// CreateToken makes another API token for the principal, shown only now. A
-// zero expiry means it does not expire.
-func (s *Service) CreateToken(ctx context.Context, p Principal, name string, expires time.Time) (id.Token, seal.Secret, error) {
+// NewAPIToken is an API token about to be made.
+type NewAPIToken struct {
+	Name    string
+	Scope   Scope
+	Expires time.Time // zero: does not expire
+}
+
+// APIToken is an API token as its organization sees it; the token itself is
+// shown once, when it is made.
+type APIToken struct {
+	ID         id.Token
+	Name       string
+	Scope      Scope
+	Builder    Builder
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time
+	LastUsedAt *time.Time
+}
+
+// Tokens lists the organization's API tokens that were not revoked, newest
+// first.
+func (s *Service) Tokens(ctx context.Context, p Principal) ([]APIToken, error) { panic("not built") }
+
+// CreateToken makes another API token for the principal, shown only now.
+func (s *Service) CreateToken(ctx context.Context, p Principal, n NewAPIToken) (id.Token, seal.Secret, error) {
 	token, tokenID := newToken(), id.New[id.TokenKind]()
 	var until *time.Time
-	if !expires.IsZero() {
-		until = &expires
+	if !n.Expires.IsZero() {
+		until = &n.Expires
 	}
 	a := &act{action: "token.create", target: tokenID.String()}
-	err := s.change(ctx, p, a, func(q *db.Queries) error {
-		if !titleShaped(name) {
+	err := s.administer(ctx, p, a, func(q *db.Queries) error {
+		if !titleShaped(n.Name) {
 			return fault.New(fault.Invalid, "name_invalid", "Give the token a name of 1 to 80 characters.")
 		}
-		if err := RefuseSecret("name", name); err != nil {
+		if err := RefuseSecret("name", n.Name); err != nil {
 			return err
 		}
 		err := q.InsertAPIToken(ctx, db.InsertAPITokenParams{
-			OrganizationID: p.Organization.ID, ID: tokenID, BuilderID: p.Builder.ID, Name: name,
+			OrganizationID: p.Organization.ID, ID: tokenID, BuilderID: p.Builder.ID, Name: n.Name, Scope: string(n.Scope),
 			TokenHash: hashToken(token.Reveal()), Now: s.now(), ExpiresAt: until,
 		})
 		if err != nil {
@@ -131,7 +153,7 @@ func (s *Service) CreateToken(ctx context.Context, p Principal, name string, exp
 // RevokeToken ends an API token of the principal's organization at once.
 func (s *Service) RevokeToken(ctx context.Context, p Principal, token id.Token) error {
 	a := &act{action: "token.revoke", target: token.String()}
-	return s.change(ctx, p, a, func(q *db.Queries) error {
+	return s.administer(ctx, p, a, func(q *db.Queries) error {
 		now := s.now()
 		n, err := q.RevokeAPIToken(ctx, db.RevokeAPITokenParams{OrganizationID: p.Organization.ID, ID: token, Now: &now})
 		if err != nil {

@@ -1,8 +1,10 @@
 package tenants
 
 import (
+	"encoding/json"
 	"time"
 
+	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
@@ -32,23 +34,60 @@ const (
 	RoleViewer    Role = "viewer"
 )
 
+// Scope is what an API token may do. A browser session may do what its
+// builder may.
+type Scope string
+
+// The scopes. Each one includes those before it.
+const (
+	ScopeRead  Scope = "read"  // look
+	ScopeWrite Scope = "write" // change projects and surfaces, publish
+	ScopeAdmin Scope = "admin" // make and revoke API tokens, delete, rename
+)
+
 // Principal is a builder at work in one organization, as proven by an API
-// token.
+// token or by a browser session.
 type Principal struct {
 	Organization Organization
 	Builder      Builder
-	Token        id.Token
 	Role         Role
+	Token        id.Token   // zero for a browser session
+	Session      id.Session // zero for an API token
+	Scope        Scope      // of the token; ScopeAdmin for a session
+	Address      string     // of the request, for the audit log
+}
+
+// Actor is the principal as the audit log names it.
+func (p Principal) Actor() events.Actor {
+	return events.Actor{Organization: p.Organization.ID, Builder: p.Builder.ID, Token: p.Token, Address: p.Address}
 }
 
 // MayWrite refuses a principal who may not change projects and surfaces, with
 // fault.Forbidden.
 func (p Principal) MayWrite() error {
+	if p.Scope == ScopeRead {
+		return fault.New(fault.Forbidden, "scope_read", "This API token may look and not change. Use one of scope write.")
+	}
 	switch p.Role {
 	case RoleOwner, RoleAdmin, RoleDeveloper:
 		return nil
 	}
 	return fault.New(fault.Forbidden, "viewer", "A viewer may look and not change. Ask an owner or admin of the organization for the developer role.")
+}
+
+// MayAdminister refuses a principal who may not make API tokens, rename or
+// delete, with fault.Forbidden.
+func (p Principal) MayAdminister() error {
+	if err := p.MayWrite(); err != nil {
+		return err
+	}
+	if p.Scope != ScopeAdmin {
+		return fault.New(fault.Forbidden, "scope_write", "This API token may not do that. Use one of scope admin, or the dashboard.")
+	}
+	if p.Role == RoleDeveloper {
+		return fault.New(fault.Forbidden, "developer", "Only an owner or admin of the organization may do that.")
+	}
+	return nil
 }
 
 // Signing is how a project signs its users' tokens.
@@ -69,7 +108,9 @@ type ProjectFacts struct {
 	PublishableKey  string // sb_publishable_… or a legacy anon key
 	Signing         Signing
 	OAuthEnabled    bool
-	ScopesSupported []string // of the project's own metadata
+	ScopesSupported []string        // of the project's own metadata
+	Registration    bool            // dynamic client registration is on
+	Findings        json.RawMessage // of the probe that learnt this: an array of doctor.Finding; nil for none
 }
 
 // NewProject is a project about to be registered.
@@ -89,6 +130,12 @@ type Project struct {
 	VerifiedAt *time.Time // nil until ownership is proven
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+
+	Ownership           Ownership
+	RegistrationEnabled bool            // dynamic client registration, as the last probe found it
+	Findings            json.RawMessage // of the last probe: an array of doctor.Finding
+	ProbedAt            *time.Time
+	CatalogRelations    []string // the builder's list for chumbo_catalog; empty until it is generated
 }
 
 // Surface is one MCP endpoint of a project.
@@ -100,6 +147,7 @@ type Surface struct {
 	State        State
 	LiveRevision int        // 0: nothing published yet
 	URLs         []Resource // primary first
+	PinnedAt     *time.Time // the live revision is held: publishing and rolling back are refused
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
