@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chumbo-dev/chumbo/examples/crm"
 	"github.com/chumbo-dev/chumbo/internal/app"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/standin"
@@ -75,6 +76,14 @@ func importSchema(ctx context.Context, project *standin.Project) (*surfaces.Snap
 	return surfaces.ImportPostgres(ctx, conn, surfaces.ImportOptions{})
 }
 
+// surfaceFile is the demo's own file of that name, or the example's.
+func surfaceFile(name string) ([]byte, error) {
+	if file, err := surfaceFiles.ReadFile("surfaces/" + name + ".yaml"); err == nil {
+		return file, nil
+	}
+	return crm.SurfaceFile(name)
+}
+
 // builder talks to the control API as the CLI would.
 type builder struct {
 	base  string
@@ -82,7 +91,7 @@ type builder struct {
 }
 
 func (b *builder) publish(ctx context.Context, surface string) (url string, err error) {
-	file, err := surfaceFiles.ReadFile("surfaces/" + surface + ".yaml")
+	file, err := surfaceFile(surface)
 	if err != nil {
 		return "", err
 	}

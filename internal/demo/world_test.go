@@ -129,7 +129,7 @@ func (p *tenant) publish(file string) string {
 // demoFile is the demo's own surface.
 func demoFile(t testing.TB) string {
 	t.Helper()
-	b, err := surfaceFiles.ReadFile("surfaces/main.yaml")
+	b, err := surfaceFile("main")
 	if err != nil {
 		t.Fatal(err)
 	}

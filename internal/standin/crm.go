@@ -1,15 +1,14 @@
 package standin
 
-import _ "embed"
+import "github.com/chumbo-dev/chumbo/examples/crm"
 
-// CRM is a small customer database of two organizations, Acme and Globex,
-// under Row Level Security by membership: organizations, memberships,
-// customers (60 each), notes, a public table of announcements, and functions:
-// greet (anon may call it), customer_summary (stable), archive_customer
-// (volatile). Use it as Options.Schema with CRMUsers as Options.Users.
-//
-//go:embed sql/crm.sql
-var CRM string
+// CRM is the example app's database, seeded: customers of two organizations,
+// Acme and Globex, under Row Level Security by membership: organizations,
+// memberships, customers (60 each), notes, a public table of announcements,
+// and functions: greet (anon may call it), customer_summary (stable),
+// archive_customer (volatile). Use it as Options.Schema with CRMUsers as
+// Options.Users.
+var CRM = crm.Schema + crm.Seed
 
 // The people of CRM.
 const (
