@@ -89,7 +89,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		SurfaceDomain: s.config.SurfaceDomain, TrustedProxies: s.config.TrustedProxies,
 	}
 	var err error
-	if s.Tenants, err = tenants.NewService(tenants.ServiceConfig{Store: store, Hosts: hosts, Now: now}); err != nil {
+	if s.Tenants, err = tenants.NewService(tenants.ServiceConfig{Store: store, Hosts: hosts, Keys: keys, Now: now}); err != nil {
 		return err
 	}
 	if s.Surfaces, err = surfaces.NewService(store, now); err != nil {

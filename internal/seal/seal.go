@@ -28,6 +28,8 @@ type Purpose string
 // The purposes in use.
 const (
 	Cursor      Purpose = "cursor"
+	AddressHash Purpose = "address-hash" // MAC: whom a throttle counts, without keeping who
+	CSRF        Purpose = "csrf"         // MAC: what forms of a browser session carry
 	masterCheck Purpose = "master-check"
 )
 
@@ -87,9 +89,17 @@ func (k *Keyset) Check() []byte { return k.mac(k.keys[0], masterCheck, []byte("c
 
 // Matches reports whether any key of the set made check.
 func (k *Keyset) Matches(check []byte) bool {
+	return k.VerifyMAC(masterCheck, []byte("chumbo"), check)
+}
+
+// MAC authenticates message for a purpose (HMAC-SHA-256) under the current key.
+func (k *Keyset) MAC(p Purpose, message []byte) []byte { return k.mac(k.keys[0], p, message) }
+
+// VerifyMAC reports, in constant time, whether any key of the set made mac.
+func (k *Keyset) VerifyMAC(p Purpose, message, mac []byte) bool {
 	ok := false
 	for _, mk := range k.keys {
-		ok = hmac.Equal(k.mac(mk, masterCheck, []byte("chumbo")), check) || ok
+		ok = hmac.Equal(k.mac(mk, p, message), mac) || ok
 	}
 	return ok
 }

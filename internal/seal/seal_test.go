@@ -64,6 +64,21 @@ func TestRotationKeepsOldValuesReadable(t *testing.T) {
 	}
 }
 
+func TestMACsHoldForTheirPurposeAndOverRotation(t *testing.T) {
+	t.Parallel()
+	before, after := GenerateKey(), GenerateKey()
+	mac := keyset(t, before).MAC(CSRF, []byte("session"))
+	if !keyset(t, after, before).VerifyMAC(CSRF, []byte("session"), mac) {
+		t.Error("a MAC under the older key is refused")
+	}
+	if keyset(t, before).VerifyMAC(AddressHash, []byte("session"), mac) {
+		t.Error("a MAC holds for another purpose")
+	}
+	if keyset(t, before).VerifyMAC(CSRF, []byte("sessions"), mac) || keyset(t, after).VerifyMAC(CSRF, []byte("session"), mac) {
+		t.Error("a MAC holds for another message or under another key")
+	}
+}
+
 func TestMasterKeysOfAnotherSizeAreRefusedWithoutShowingThem(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "c2hvcnQ=", "not base64 hunter2", GenerateKey().Reveal() + ","} {

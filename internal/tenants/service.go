@@ -2,9 +2,11 @@ package tenants
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 )
 
 // Service is what builders do: organizations, projects, surfaces, API tokens.
@@ -12,16 +14,24 @@ import (
 // another organization's object is fault.NotFound, like one that does not
 // exist. Safe for concurrent use.
 type Service struct {
-	store *db.Store
-	hosts *hostTable
-	now   func() time.Time
+	store     *db.Store
+	hosts     *hostTable
+	keys      *seal.Keyset
+	passwords *passwords
+	now       func() time.Time
 }
 
 // ServiceConfig is what a Service needs.
 type ServiceConfig struct {
 	Store *db.Store
 	Hosts Hosts // for the URLs of surfaces
-	Now   func() time.Time
+	// Keys is the master keyset: forms and throttles are keyed with it. Without
+	// one the service makes keys of its own, which no other replica and no later
+	// start shares; that is for tests.
+	Keys *seal.Keyset
+	// Passwords is what hashing one costs; DefaultPasswordCost when zero.
+	Passwords PasswordCost
+	Now       func() time.Time
 }
 
 // NewService returns a Service, or says what is missing.
@@ -33,5 +43,10 @@ func NewService(c ServiceConfig) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{store: c.Store, hosts: hosts, now: c.Now}, nil
+	if c.Keys == nil {
+		if c.Keys, err = seal.ParseKeyset(seal.GenerateKey()); err != nil {
+			return nil, fmt.Errorf("make keys: %w", err)
+		}
+	}
+	return &Service{store: c.Store, hosts: hosts, keys: c.Keys, passwords: newPasswords(c.Passwords), now: c.Now}, nil
 }
