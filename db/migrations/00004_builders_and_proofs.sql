@@ -70,16 +70,20 @@ create index audit_events_at on audit_events (organization_id, at desc);
 
 -- The proof of ownership. The token is no secret: whoever may call the
 -- project's functions can read it there. What counts is where it stands.
-alter table projects add column ownership_token text not null default '';
+alter table projects add column ownership_token text not null
+    default encode(sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text || gen_random_uuid()::text, 'utf8')), 'hex');
 alter table projects add column verified_by text check (verified_by in ('function', 'secret_key', 'management'));
 alter table projects add column ownership_checked_at timestamptz;
 alter table projects add column ownership_misses integer not null default 0;
+alter table projects add column ownership_due_at timestamptz;   -- when the proof is to be repeated; null for one that cannot be
 alter table projects add column taken_over_at timestamptz;
 alter table projects add column catalog_token bytea;           -- sealed; null until the function is generated
 alter table projects add column catalog_relations text[] not null default '{}';
 alter table projects add column registration_enabled boolean not null default true; -- dynamic client registration
 alter table projects add column findings jsonb not null default '[]'; -- of the last probe: doctor.Finding
 alter table projects add column probed_at timestamptz;
+create index projects_ownership_due on projects (ownership_due_at) where ownership_due_at is not null;
+create index projects_api_origin on projects (api_origin);
 
 -- A project being registered: what was typed, and what the probe found.
 create table registrations (
@@ -138,10 +142,10 @@ grant update on builders to chumbo_system;
 grant select, insert, update, delete on registrations to chumbo_app;
 grant select, insert, update on notices to chumbo_app;
 grant insert on notices to chumbo_system;
-grant delete on registrations to chumbo_system;
+grant select (created_at), delete on registrations to chumbo_system;
 -- A proof takes an origin over from other organizations: their rows are
 -- unverified and their surfaces paused.
-grant update (verified_at, verified_by, ownership_checked_at, ownership_misses, taken_over_at, updated_at) on projects to chumbo_system;
+grant update (verified_at, verified_by, ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, updated_at) on projects to chumbo_system;
 grant update (state, updated_at) on surfaces to chumbo_system;
 -- Deleting a project or surface: names stay claimed.
 grant delete on projects, surfaces, revisions, schema_snapshots, domains to chumbo_app;
@@ -149,12 +153,13 @@ grant delete on projects, surfaces, revisions, schema_snapshots, domains to chum
 -- +goose Down
 revoke delete on projects, surfaces, revisions, schema_snapshots, domains from chumbo_app;
 revoke update (state, updated_at) on surfaces from chumbo_system;
-revoke update (verified_at, verified_by, ownership_checked_at, ownership_misses, taken_over_at, updated_at) on projects from chumbo_system;
+revoke update (verified_at, verified_by, ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, updated_at) on projects from chumbo_system;
 revoke update on builders from chumbo_system;
 alter table surfaces drop column draft_at, drop column draft_by, drop column pinned_by, drop column pinned_at;
 alter table revisions drop column overrides, drop column change_class, drop column summary;
 drop table notices, registrations;
-alter table projects drop column probed_at, drop column findings, drop column registration_enabled, drop column catalog_relations, drop column catalog_token,
+drop index projects_api_origin;
+alter table projects drop column probed_at, drop column ownership_due_at, drop column findings, drop column registration_enabled, drop column catalog_relations, drop column catalog_token,
     drop column taken_over_at, drop column ownership_misses, drop column ownership_checked_at, drop column verified_by, drop column ownership_token;
 drop index audit_events_at;
 alter table audit_events drop column address;

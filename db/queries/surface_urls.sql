@@ -26,3 +26,22 @@ where organization_id = @organization_id and surface_id = @surface_id and is_pri
 -- name: SetPrimarySurfaceURL :exec
 update surface_urls set is_primary = true
 where organization_id = @organization_id and surface_id = @surface_id and host = @host and path = @path;
+
+-- name: SurfaceServedAt :one
+-- The surface of the organization that answers at a URL, and its project.
+select s.slug, p.slug as project_slug from surface_urls u
+join surfaces s on s.organization_id = u.organization_id and s.id = u.surface_id
+join projects p on p.organization_id = s.organization_id and p.id = s.project_id
+where u.organization_id = @organization_id and u.host = @host and u.path = @path;
+
+-- name: KeepRootSurface :exec
+-- The root surface of a host label is that of the project's new label too,
+-- unless that one has a root already.
+update surface_urls n set is_root = true
+where n.organization_id = @organization_id and n.host = @host and n.is_primary
+    and n.surface_id = (select o.surface_id from surface_urls o
+        where o.organization_id = @organization_id and o.host = @host_before and o.is_root)
+    and not exists (select from surface_urls r where r.organization_id = @organization_id and r.host = @host and r.is_root);
+
+-- name: DeleteSurfaceURLs :exec
+delete from surface_urls where organization_id = @organization_id and surface_id = @surface_id;

@@ -163,6 +163,7 @@ type Project struct {
 	VerifiedBy          *string
 	OwnershipCheckedAt  *time.Time
 	OwnershipMisses     int32
+	OwnershipDueAt      *time.Time
 	TakenOverAt         *time.Time
 	CatalogToken        []byte
 	CatalogRelations    []string

@@ -7,10 +7,30 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
+
+const claimHostsOfProject = `-- name: ClaimHostsOfProject :exec
+insert into name_claims (kind, name, organization_id, claimed_at)
+select 'host', d.host, d.organization_id, $1 from domains d
+where d.organization_id = $2 and d.project_id = $3 and d.verified_at is not null
+on conflict (kind, name) do nothing
+`
+
+type ClaimHostsOfProjectParams struct {
+	Now            time.Time
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+// What served is never given to another organization, also when it is gone.
+func (q *Queries) ClaimHostsOfProject(ctx context.Context, arg ClaimHostsOfProjectParams) error {
+	_, err := q.db.Exec(ctx, claimHostsOfProject, arg.Now, arg.OrganizationID, arg.ProjectID)
+	return err
+}
 
 const claimName = `-- name: ClaimName :exec
 
@@ -38,6 +58,51 @@ func (q *Queries) ClaimName(ctx context.Context, arg ClaimNameParams) error {
 	return err
 }
 
+const deleteDomainsOfProject = `-- name: DeleteDomainsOfProject :exec
+delete from domains where organization_id = $1 and project_id = $2
+`
+
+type DeleteDomainsOfProjectParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+func (q *Queries) DeleteDomainsOfProject(ctx context.Context, arg DeleteDomainsOfProjectParams) error {
+	_, err := q.db.Exec(ctx, deleteDomainsOfProject, arg.OrganizationID, arg.ProjectID)
+	return err
+}
+
+const deleteProject = `-- name: DeleteProject :execrows
+delete from projects where organization_id = $1 and id = $2
+`
+
+type DeleteProjectParams struct {
+	OrganizationID id.Organization
+	ID             id.Project
+}
+
+func (q *Queries) DeleteProject(ctx context.Context, arg DeleteProjectParams) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteProject, arg.OrganizationID, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deleteSnapshotsOfProject = `-- name: DeleteSnapshotsOfProject :exec
+delete from schema_snapshots where organization_id = $1 and project_id = $2
+`
+
+type DeleteSnapshotsOfProjectParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+func (q *Queries) DeleteSnapshotsOfProject(ctx context.Context, arg DeleteSnapshotsOfProjectParams) error {
+	_, err := q.db.Exec(ctx, deleteSnapshotsOfProject, arg.OrganizationID, arg.ProjectID)
+	return err
+}
+
 const getNameClaim = `-- name: GetNameClaim :one
 select claimed_at from name_claims
 where organization_id = $1 and kind = $2 and name = $3
@@ -59,7 +124,7 @@ func (q *Queries) GetNameClaim(ctx context.Context, arg GetNameClaimParams) (tim
 const getProject = `-- name: GetProject :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
-    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
     registration_enabled, findings, probed_at
 from projects where organization_id = $1 and id = $2
 `
@@ -92,6 +157,7 @@ func (q *Queries) GetProject(ctx context.Context, arg GetProjectParams) (Project
 		&i.VerifiedBy,
 		&i.OwnershipCheckedAt,
 		&i.OwnershipMisses,
+		&i.OwnershipDueAt,
 		&i.TakenOverAt,
 		&i.CatalogToken,
 		&i.CatalogRelations,
@@ -105,7 +171,7 @@ func (q *Queries) GetProject(ctx context.Context, arg GetProjectParams) (Project
 const getProjectBySlug = `-- name: GetProjectBySlug :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
-    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
     registration_enabled, findings, probed_at
 from projects where organization_id = $1 and slug = $2
 `
@@ -138,6 +204,7 @@ func (q *Queries) GetProjectBySlug(ctx context.Context, arg GetProjectBySlugPara
 		&i.VerifiedBy,
 		&i.OwnershipCheckedAt,
 		&i.OwnershipMisses,
+		&i.OwnershipDueAt,
 		&i.TakenOverAt,
 		&i.CatalogToken,
 		&i.CatalogRelations,
@@ -150,29 +217,32 @@ func (q *Queries) GetProjectBySlug(ctx context.Context, arg GetProjectBySlugPara
 
 const insertProject = `-- name: InsertProject :execrows
 insert into projects (organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key,
-    signing, oauth_enabled, scopes_supported, created_at, updated_at)
+    signing, oauth_enabled, scopes_supported, registration_enabled, findings, probed_at, ownership_token, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $13)
+    $10, $11, $12, $13, $14, $15, $16, $15, $15)
 on conflict (slug) do nothing
 `
 
 type InsertProjectParams struct {
-	OrganizationID  id.Organization
-	ID              id.Project
-	Slug            string
-	Name            string
-	TypedURL        string
-	APIOrigin       string
-	Issuer          string
-	JWKSURI         string
-	PublishableKey  string
-	Signing         string
-	OAuthEnabled    bool
-	ScopesSupported []string
-	Now             time.Time
+	OrganizationID      id.Organization
+	ID                  id.Project
+	Slug                string
+	Name                string
+	TypedURL            string
+	APIOrigin           string
+	Issuer              string
+	JWKSURI             string
+	PublishableKey      string
+	Signing             string
+	OAuthEnabled        bool
+	ScopesSupported     []string
+	RegistrationEnabled bool
+	Findings            json.RawMessage
+	Now                 *time.Time
+	OwnershipToken      string
 }
 
-// 0 rows when the organization has a project of that slug already.
+// 0 rows when there is a project of that slug already.
 func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertProject,
 		arg.OrganizationID,
@@ -187,7 +257,10 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (i
 		arg.Signing,
 		arg.OAuthEnabled,
 		arg.ScopesSupported,
+		arg.RegistrationEnabled,
+		arg.Findings,
 		arg.Now,
+		arg.OwnershipToken,
 	)
 	if err != nil {
 		return 0, err
@@ -198,7 +271,7 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (i
 const listProjects = `-- name: ListProjects :many
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
-    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
     registration_enabled, findings, probed_at
 from projects where organization_id = $1 order by slug
 `
@@ -232,6 +305,7 @@ func (q *Queries) ListProjects(ctx context.Context, organizationID id.Organizati
 			&i.VerifiedBy,
 			&i.OwnershipCheckedAt,
 			&i.OwnershipMisses,
+			&i.OwnershipDueAt,
 			&i.TakenOverAt,
 			&i.CatalogToken,
 			&i.CatalogRelations,
@@ -249,32 +323,130 @@ func (q *Queries) ListProjects(ctx context.Context, organizationID id.Organizati
 	return items, nil
 }
 
+const lockProject = `-- name: LockProject :one
+select id from projects where organization_id = $1 and id = $2 for update
+`
+
+type LockProjectParams struct {
+	OrganizationID id.Organization
+	ID             id.Project
+}
+
+// Nothing else changes the project, or puts something under it, until the end.
+func (q *Queries) LockProject(ctx context.Context, arg LockProjectParams) (id.Project, error) {
+	row := q.db.QueryRow(ctx, lockProject, arg.OrganizationID, arg.ID)
+	var id id.Project
+	err := row.Scan(&id)
+	return id, err
+}
+
+const projectServedAt = `-- name: ProjectServedAt :one
+select p.slug from surface_urls u
+join surfaces s on s.organization_id = u.organization_id and s.id = u.surface_id
+join projects p on p.organization_id = s.organization_id and p.id = s.project_id
+where u.organization_id = $1 and p.id <> $2
+    and (u.host = '' and split_part(u.path, '/', 2) = $3::text or u.host = $3::text || '.*')
+limit 1
+`
+
+type ProjectServedAtParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	Name           string
+}
+
+// The slug of another project of the organization that answers at URLs with
+// this name: its first path segment on the shared host, or its host label.
+func (q *Queries) ProjectServedAt(ctx context.Context, arg ProjectServedAtParams) (string, error) {
+	row := q.db.QueryRow(ctx, projectServedAt, arg.OrganizationID, arg.ProjectID, arg.Name)
+	var slug string
+	err := row.Scan(&slug)
+	return slug, err
+}
+
+const setProjectName = `-- name: SetProjectName :execrows
+update projects set name = $1, updated_at = $2 where organization_id = $3 and id = $4
+`
+
+type SetProjectNameParams struct {
+	Name           string
+	Now            time.Time
+	OrganizationID id.Organization
+	ID             id.Project
+}
+
+func (q *Queries) SetProjectName(ctx context.Context, arg SetProjectNameParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setProjectName,
+		arg.Name,
+		arg.Now,
+		arg.OrganizationID,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const setProjectSlug = `-- name: SetProjectSlug :execrows
+update projects set slug = $1, updated_at = $2 where organization_id = $3 and id = $4
+`
+
+type SetProjectSlugParams struct {
+	Slug           string
+	Now            time.Time
+	OrganizationID id.Organization
+	ID             id.Project
+}
+
+func (q *Queries) SetProjectSlug(ctx context.Context, arg SetProjectSlugParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setProjectSlug,
+		arg.Slug,
+		arg.Now,
+		arg.OrganizationID,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const updateProjectFacts = `-- name: UpdateProjectFacts :one
 update projects set typed_url = $1, api_origin = $2, issuer = $3, jwks_uri = $4,
     publishable_key = $5, signing = $6, oauth_enabled = $7,
-    scopes_supported = $8, updated_at = $9,
-    verified_at = case when api_origin = $2 then verified_at end
-where organization_id = $10 and id = $11
+    scopes_supported = $8, registration_enabled = $9, findings = $10,
+    probed_at = $11, updated_at = $11,
+    verified_at = case when api_origin = $2 then verified_at end,
+    verified_by = case when api_origin = $2 then verified_by end,
+    ownership_checked_at = case when api_origin = $2 then ownership_checked_at end,
+    ownership_due_at = case when api_origin = $2 then ownership_due_at end,
+    ownership_misses = case when api_origin = $2 then ownership_misses else 0 end,
+    taken_over_at = case when api_origin = $2 then taken_over_at end
+where organization_id = $12 and id = $13
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
-    ownership_checked_at, ownership_misses, taken_over_at, catalog_token, catalog_relations,
+    ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
     registration_enabled, findings, probed_at
 `
 
 type UpdateProjectFactsParams struct {
-	TypedURL        string
-	APIOrigin       string
-	Issuer          string
-	JWKSURI         string
-	PublishableKey  string
-	Signing         string
-	OAuthEnabled    bool
-	ScopesSupported []string
-	Now             time.Time
-	OrganizationID  id.Organization
-	ID              id.Project
+	TypedURL            string
+	APIOrigin           string
+	Issuer              string
+	JWKSURI             string
+	PublishableKey      string
+	Signing             string
+	OAuthEnabled        bool
+	ScopesSupported     []string
+	RegistrationEnabled bool
+	Findings            json.RawMessage
+	Now                 *time.Time
+	OrganizationID      id.Organization
+	ID                  id.Project
 }
 
+// A project whose API origin moved is unproven, whatever was known of it before.
 func (q *Queries) UpdateProjectFacts(ctx context.Context, arg UpdateProjectFactsParams) (Project, error) {
 	row := q.db.QueryRow(ctx, updateProjectFacts,
 		arg.TypedURL,
@@ -285,6 +457,8 @@ func (q *Queries) UpdateProjectFacts(ctx context.Context, arg UpdateProjectFacts
 		arg.Signing,
 		arg.OAuthEnabled,
 		arg.ScopesSupported,
+		arg.RegistrationEnabled,
+		arg.Findings,
 		arg.Now,
 		arg.OrganizationID,
 		arg.ID,
@@ -310,6 +484,7 @@ func (q *Queries) UpdateProjectFacts(ctx context.Context, arg UpdateProjectFacts
 		&i.VerifiedBy,
 		&i.OwnershipCheckedAt,
 		&i.OwnershipMisses,
+		&i.OwnershipDueAt,
 		&i.TakenOverAt,
 		&i.CatalogToken,
 		&i.CatalogRelations,

@@ -27,6 +27,20 @@ func (q *Queries) ClearPrimarySurfaceURL(ctx context.Context, arg ClearPrimarySu
 	return err
 }
 
+const deleteSurfaceURLs = `-- name: DeleteSurfaceURLs :exec
+delete from surface_urls where organization_id = $1 and surface_id = $2
+`
+
+type DeleteSurfaceURLsParams struct {
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+}
+
+func (q *Queries) DeleteSurfaceURLs(ctx context.Context, arg DeleteSurfaceURLsParams) error {
+	_, err := q.db.Exec(ctx, deleteSurfaceURLs, arg.OrganizationID, arg.SurfaceID)
+	return err
+}
+
 const hasSurfaceURL = `-- name: HasSurfaceURL :one
 select exists (select from surface_urls
     where organization_id = $1 and surface_id = $2 and host = $3 and path = $4)
@@ -85,6 +99,27 @@ func (q *Queries) InsertSurfaceURL(ctx context.Context, arg InsertSurfaceURLPara
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const keepRootSurface = `-- name: KeepRootSurface :exec
+update surface_urls n set is_root = true
+where n.organization_id = $1 and n.host = $2 and n.is_primary
+    and n.surface_id = (select o.surface_id from surface_urls o
+        where o.organization_id = $1 and o.host = $3 and o.is_root)
+    and not exists (select from surface_urls r where r.organization_id = $1 and r.host = $2 and r.is_root)
+`
+
+type KeepRootSurfaceParams struct {
+	OrganizationID id.Organization
+	Host           string
+	HostBefore     string
+}
+
+// The root surface of a host label is that of the project's new label too,
+// unless that one has a root already.
+func (q *Queries) KeepRootSurface(ctx context.Context, arg KeepRootSurfaceParams) error {
+	_, err := q.db.Exec(ctx, keepRootSurface, arg.OrganizationID, arg.Host, arg.HostBefore)
+	return err
 }
 
 const listSurfaceURLs = `-- name: ListSurfaceURLs :many
@@ -155,4 +190,30 @@ func (q *Queries) SetPrimarySurfaceURL(ctx context.Context, arg SetPrimarySurfac
 		arg.Path,
 	)
 	return err
+}
+
+const surfaceServedAt = `-- name: SurfaceServedAt :one
+select s.slug, p.slug as project_slug from surface_urls u
+join surfaces s on s.organization_id = u.organization_id and s.id = u.surface_id
+join projects p on p.organization_id = s.organization_id and p.id = s.project_id
+where u.organization_id = $1 and u.host = $2 and u.path = $3
+`
+
+type SurfaceServedAtParams struct {
+	OrganizationID id.Organization
+	Host           string
+	Path           string
+}
+
+type SurfaceServedAtRow struct {
+	Slug        string
+	ProjectSlug string
+}
+
+// The surface of the organization that answers at a URL, and its project.
+func (q *Queries) SurfaceServedAt(ctx context.Context, arg SurfaceServedAtParams) (SurfaceServedAtRow, error) {
+	row := q.db.QueryRow(ctx, surfaceServedAt, arg.OrganizationID, arg.Host, arg.Path)
+	var i SurfaceServedAtRow
+	err := row.Scan(&i.Slug, &i.ProjectSlug)
+	return i, err
 }

@@ -12,8 +12,58 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
+const deleteRevisionsOfSurface = `-- name: DeleteRevisionsOfSurface :execrows
+delete from revisions where organization_id = $1 and surface_id = $2
+`
+
+type DeleteRevisionsOfSurfaceParams struct {
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+}
+
+func (q *Queries) DeleteRevisionsOfSurface(ctx context.Context, arg DeleteRevisionsOfSurfaceParams) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteRevisionsOfSurface, arg.OrganizationID, arg.SurfaceID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const deleteSurface = `-- name: DeleteSurface :execrows
+delete from surfaces where organization_id = $1 and id = $2
+`
+
+type DeleteSurfaceParams struct {
+	OrganizationID id.Organization
+	ID             id.Surface
+}
+
+func (q *Queries) DeleteSurface(ctx context.Context, arg DeleteSurfaceParams) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteSurface, arg.OrganizationID, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const forgetLiveRevision = `-- name: ForgetLiveRevision :exec
+update surfaces set live_revision = null, updated_at = $1 where organization_id = $2 and id = $3
+`
+
+type ForgetLiveRevisionParams struct {
+	Now            time.Time
+	OrganizationID id.Organization
+	ID             id.Surface
+}
+
+// So that the surface's revisions can go.
+func (q *Queries) ForgetLiveRevision(ctx context.Context, arg ForgetLiveRevisionParams) error {
+	_, err := q.db.Exec(ctx, forgetLiveRevision, arg.Now, arg.OrganizationID, arg.ID)
+	return err
+}
+
 const getSurfaceBySlug = `-- name: GetSurfaceBySlug :one
-select organization_id, id, project_id, slug, state, live_revision, created_at, updated_at
+select organization_id, id, project_id, slug, state, live_revision, pinned_at, created_at, updated_at
 from surfaces where organization_id = $1 and project_id = $2 and slug = $3
 `
 
@@ -30,6 +80,7 @@ type GetSurfaceBySlugRow struct {
 	Slug           string
 	State          string
 	LiveRevision   *int32
+	PinnedAt       *time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -44,6 +95,7 @@ func (q *Queries) GetSurfaceBySlug(ctx context.Context, arg GetSurfaceBySlugPara
 		&i.Slug,
 		&i.State,
 		&i.LiveRevision,
+		&i.PinnedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
 	)
@@ -82,7 +134,7 @@ func (q *Queries) InsertSurface(ctx context.Context, arg InsertSurfaceParams) (i
 }
 
 const listSurfaces = `-- name: ListSurfaces :many
-select organization_id, id, project_id, slug, state, live_revision, created_at, updated_at
+select organization_id, id, project_id, slug, state, live_revision, pinned_at, created_at, updated_at
 from surfaces where organization_id = $1 and project_id = $2 order by slug
 `
 
@@ -98,6 +150,7 @@ type ListSurfacesRow struct {
 	Slug           string
 	State          string
 	LiveRevision   *int32
+	PinnedAt       *time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -118,6 +171,7 @@ func (q *Queries) ListSurfaces(ctx context.Context, arg ListSurfacesParams) ([]L
 			&i.Slug,
 			&i.State,
 			&i.LiveRevision,
+			&i.PinnedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 		); err != nil {
@@ -129,6 +183,81 @@ func (q *Queries) ListSurfaces(ctx context.Context, arg ListSurfacesParams) ([]L
 		return nil, err
 	}
 	return items, nil
+}
+
+const lockSurface = `-- name: LockSurface :one
+select id from surfaces where organization_id = $1 and id = $2 for update
+`
+
+type LockSurfaceParams struct {
+	OrganizationID id.Organization
+	ID             id.Surface
+}
+
+func (q *Queries) LockSurface(ctx context.Context, arg LockSurfaceParams) (id.Surface, error) {
+	row := q.db.QueryRow(ctx, lockSurface, arg.OrganizationID, arg.ID)
+	var id id.Surface
+	err := row.Scan(&id)
+	return id, err
+}
+
+const lockSurfacesOfProject = `-- name: LockSurfacesOfProject :many
+select id, slug from surfaces
+where organization_id = $1 and project_id = $2 order by id for update
+`
+
+type LockSurfacesOfProjectParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+type LockSurfacesOfProjectRow struct {
+	ID   id.Surface
+	Slug string
+}
+
+func (q *Queries) LockSurfacesOfProject(ctx context.Context, arg LockSurfacesOfProjectParams) ([]LockSurfacesOfProjectRow, error) {
+	rows, err := q.db.Query(ctx, lockSurfacesOfProject, arg.OrganizationID, arg.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LockSurfacesOfProjectRow
+	for rows.Next() {
+		var i LockSurfacesOfProjectRow
+		if err := rows.Scan(&i.ID, &i.Slug); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const setSurfaceSlug = `-- name: SetSurfaceSlug :execrows
+update surfaces set slug = $1, updated_at = $2 where organization_id = $3 and id = $4
+`
+
+type SetSurfaceSlugParams struct {
+	Slug           string
+	Now            time.Time
+	OrganizationID id.Organization
+	ID             id.Surface
+}
+
+func (q *Queries) SetSurfaceSlug(ctx context.Context, arg SetSurfaceSlugParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setSurfaceSlug,
+		arg.Slug,
+		arg.Now,
+		arg.OrganizationID,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const setSurfaceState = `-- name: SetSurfaceState :execrows

@@ -84,6 +84,7 @@ func (a *authServer) addRoutes() {
 	a.on("DELETE /admin/oauth/clients/{id}", a.needsOAuth(a.adminOnly(a.deleteClient)))
 	a.on("POST /admin/oauth/clients/{id}/regenerate_secret", a.needsOAuth(a.adminOnly(a.regenerateSecret)))
 	a.on("POST /admin/generate_link", a.adminOnly(a.generateLink))
+	a.on("GET /admin/users/{id}", a.adminOnly(a.adminUser))
 
 	a.on("POST /signup", a.limited(bucketSignup, a.signup))
 	a.on("POST /token", a.limited(bucketToken, a.token))

@@ -103,8 +103,7 @@ func (d *Directory) fill(ctx context.Context, e *entry, key lookupKey, path stri
 		e.absent = errMisdirected()
 		return nil
 	}
-	unproven := row.VerifiedAt == nil && (d.require || splitIssuer(row))
-	if row.SurfaceID.IsZero() || row.Revision == 0 || unproven {
+	if row.SurfaceID.IsZero() || row.Revision == 0 || !d.servable(row) {
 		e.absent = errNotFound()
 		return nil
 	}
@@ -118,6 +117,16 @@ func (d *Directory) fill(ctx context.Context, e *entry, key lookupKey, path stri
 	}
 	e.endpoint = ep
 	return nil
+}
+
+// servable reports whether the project may be reached by the world: it is
+// proven, or need not be. Where somebody else proved the same API origin, an
+// unproven one is never served, whatever the operator allows.
+func (d *Directory) servable(row db.LookupSurfaceRow) bool {
+	if row.VerifiedAt != nil {
+		return true
+	}
+	return !d.require && !splitIssuer(row) && !row.ProvenElsewhere
 }
 
 // splitIssuer reports whether tokens of the project's issuer would go to

@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,12 +17,14 @@ import (
 
 // CreateProject registers a project. Errors: fault.Invalid for a name or fact
 // that cannot be, or a secret key in any field; fault.Conflict for a taken
-// name, also one that another organization once had.
+// name: also one that another organization once had, or under which another
+// project of this one still answers since it was renamed.
 func (s *Service) CreateProject(ctx context.Context, p Principal, n NewProject) (Project, error) {
 	if n.Name == "" {
 		n.Name = n.Slug
 	}
 	projectID, now := id.New[id.ProjectKind](), s.now()
+	var project Project
 	a := &act{action: "project.create", target: projectID.String()}
 	err := s.change(ctx, p, a, func(q *db.Queries) error {
 		if err := checkNewProject(n); err != nil {
@@ -34,7 +37,8 @@ func (s *Service) CreateProject(ctx context.Context, p Principal, n NewProject) 
 		inserted, err := q.InsertProject(ctx, db.InsertProjectParams{
 			OrganizationID: p.Organization.ID, ID: projectID, Slug: n.Slug, Name: n.Name, TypedURL: n.TypedURL,
 			APIOrigin: n.APIOrigin, Issuer: n.Issuer, JWKSURI: n.JWKSURI, PublishableKey: n.PublishableKey,
-			Signing: string(n.Signing), OAuthEnabled: n.OAuthEnabled, ScopesSupported: listOrEmpty(n.ScopesSupported), Now: now,
+			Signing: string(n.Signing), OAuthEnabled: n.OAuthEnabled, ScopesSupported: listOrEmpty(n.ScopesSupported),
+			RegistrationEnabled: n.Registration, Findings: findingsOrNone(n.Findings), OwnershipToken: newOwnershipToken(), Now: &now,
 		})
 		if err != nil {
 			return fmt.Errorf("insert project: %w", err)
@@ -42,15 +46,13 @@ func (s *Service) CreateProject(ctx context.Context, p Principal, n NewProject) 
 		if inserted == 0 {
 			return fault.New(fault.Conflict, "name_taken", "Your organization already has a project named %q. Use that one, or take another name.", n.Slug)
 		}
-		return nil
+		if err := refuseAlias(ctx, q, p, projectID, n.Slug); err != nil {
+			return err
+		}
+		project, err = loadProject(ctx, q, p, n.Slug)
+		return err
 	})
-	if err != nil {
-		return Project{}, err
-	}
-	return Project{
-		ID: projectID, Organization: p.Organization.ID, Slug: n.Slug, Name: n.Name, ProjectFacts: n.ProjectFacts,
-		CreatedAt: now, UpdatedAt: now,
-	}, nil
+	return project, err
 }
 
 // claimName makes a slug the organization's for good. Row Level Security shows
@@ -74,6 +76,7 @@ func (s *Service) claimName(ctx context.Context, q *db.Queries, p Principal, slu
 // moved is unverified again.
 func (s *Service) UpdateProject(ctx context.Context, p Principal, slug string, facts ProjectFacts) (Project, error) {
 	var project Project
+	now := s.now()
 	a := &act{action: "project.update", target: typedName(slug)}
 	err := s.change(ctx, p, a, func(q *db.Queries) error {
 		if err := checkFacts(facts); err != nil {
@@ -88,7 +91,8 @@ func (s *Service) UpdateProject(ctx context.Context, p Principal, slug string, f
 		row, err := q.UpdateProjectFacts(ctx, db.UpdateProjectFactsParams{
 			OrganizationID: p.Organization.ID, ID: before.ID, TypedURL: facts.TypedURL, APIOrigin: facts.APIOrigin,
 			Issuer: facts.Issuer, JWKSURI: facts.JWKSURI, PublishableKey: facts.PublishableKey, Signing: string(facts.Signing),
-			OAuthEnabled: facts.OAuthEnabled, ScopesSupported: listOrEmpty(facts.ScopesSupported), Now: s.now(),
+			OAuthEnabled: facts.OAuthEnabled, ScopesSupported: listOrEmpty(facts.ScopesSupported),
+			RegistrationEnabled: facts.Registration, Findings: findingsOrNone(facts.Findings), Now: &now,
 		})
 		if err != nil {
 			return fmt.Errorf("update project: %w", err)
@@ -147,7 +151,7 @@ func projectOf(row db.Project) Project {
 		ProjectFacts: ProjectFacts{
 			TypedURL: row.TypedURL, APIOrigin: row.APIOrigin, Issuer: row.Issuer, JWKSURI: row.JWKSURI,
 			PublishableKey: row.PublishableKey, Signing: Signing(row.Signing), OAuthEnabled: row.OAuthEnabled,
-			ScopesSupported: row.ScopesSupported,
+			ScopesSupported: row.ScopesSupported, Registration: row.RegistrationEnabled, Findings: row.Findings,
 		},
 		VerifiedAt: row.VerifiedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 		Ownership: Ownership{
@@ -170,13 +174,20 @@ func checkNewProject(n NewProject) error {
 	if err := CheckProjectSlug(n.Slug); err != nil {
 		return err
 	}
-	if err := RefuseSecret("name", n.Name); err != nil {
+	if err := checkProjectName(n.Name); err != nil {
 		return err
 	}
-	if !titleShaped(n.Name) {
-		return fault.New(fault.Invalid, "name_invalid", "A project's name is one line of at most 80 characters.")
-	}
 	return checkFacts(n.ProjectFacts)
+}
+
+func checkProjectName(name string) error {
+	if err := RefuseSecret("name", name); err != nil {
+		return err
+	}
+	if !titleShaped(name) {
+		return fault.New(fault.Invalid, "name_invalid", "A project's name is one line of 1 to 80 characters.")
+	}
+	return nil
 }
 
 // checkFacts refuses facts no probe of ours would state. The probe explains;
@@ -184,11 +195,14 @@ func checkNewProject(n NewProject) error {
 // both take from supabase.APIOrigin.
 func checkFacts(f ProjectFacts) error {
 	for field, value := range map[string]string{
-		"url": f.TypedURL, "api_origin": f.APIOrigin, "issuer": f.Issuer, "jwks_uri": f.JWKSURI,
+		"url": f.TypedURL, "api_origin": f.APIOrigin, "issuer": f.Issuer, "jwks_uri": f.JWKSURI, "findings": string(f.Findings),
 	} {
 		if err := RefuseSecret(field, value); err != nil {
 			return err
 		}
+	}
+	if err := checkTypedURL(f.TypedURL); err != nil {
+		return err
 	}
 	if err := checkPublishable(f.PublishableKey); err != nil {
 		return err
@@ -210,6 +224,14 @@ func checkFacts(f ProjectFacts) error {
 		return fault.New(fault.Invalid, "scope_invalid", "The project's metadata lists a scope that is none. A scope is at most 80 characters of plain text.")
 	}
 	return nil
+}
+
+// findingsOrNone is what is stored of a probe's findings.
+func findingsOrNone(findings json.RawMessage) json.RawMessage {
+	if len(findings) == 0 {
+		return json.RawMessage("[]")
+	}
+	return findings
 }
 
 func listOrEmpty(list []string) []string {

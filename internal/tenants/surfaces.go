@@ -103,7 +103,7 @@ func (s *Service) addURLs(ctx context.Context, q *db.Queries, p Principal, surfa
 			return fmt.Errorf("look up surface URL: %w", err)
 		}
 		if !ours {
-			return fault.New(fault.Conflict, "url_taken", "The URL of this surface is taken by another one. Take another surface name.")
+			return s.urlTaken(ctx, q, p, at)
 		}
 	}
 	primary := places[len(places)-1]
@@ -118,6 +118,20 @@ func (s *Service) addURLs(ctx context.Context, q *db.Queries, p Principal, surfa
 		return fmt.Errorf("set primary URL: %w", err)
 	}
 	return nil
+}
+
+// urlTaken says which surface answers at a URL: one that was renamed still does
+// at its old ones.
+func (s *Service) urlTaken(ctx context.Context, q *db.Queries, p Principal, at place) error {
+	holder, err := q.SurfaceServedAt(ctx, db.SurfaceServedAtParams{OrganizationID: p.Organization.ID, Host: at.host, Path: at.path})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fault.New(fault.Conflict, "url_taken", "The URL of this surface is taken by another one. Take another surface name.")
+	}
+	if err != nil {
+		return fmt.Errorf("find surface of URL: %w", err)
+	}
+	return fault.New(fault.Conflict, "url_taken", "The surface %q of project %q still answers at %s, one of its earlier addresses. Take another name, or delete that surface.",
+		holder.Slug, holder.ProjectSlug, at.path)
 }
 
 // Surface finds one by the project's and its own name, or fault.NotFound.
@@ -223,7 +237,7 @@ func (s *Service) urlsOf(ctx context.Context, q *db.Queries, p Principal, projec
 func surfaceOf(row db.GetSurfaceBySlugRow, urls map[id.Surface][]Resource) Surface {
 	s := Surface{
 		ID: row.ID, Organization: row.OrganizationID, Project: row.ProjectID, Slug: row.Slug, State: State(row.State),
-		URLs: urls[row.ID], CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		URLs: urls[row.ID], PinnedAt: row.PinnedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 	if row.LiveRevision != nil {
 		s.LiveRevision = int(*row.LiveRevision)
