@@ -102,7 +102,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	policy := s.egressPolicy()
+	policy := egressPolicy(s.config)
 	s.log.Info("egress policy", "allows", policy)
 	if s.config.AllowSplitIssuer {
 		s.log.Warn("CHUMBO_ALLOW_SPLIT_ISSUER is on: a project's tokens may go to another origin than their issuer's")
@@ -135,11 +135,11 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	return nil
 }
 
-// egressPolicy is what the operator allows; without a word from them only
-// public https on port 443.
-func (s *Server) egressPolicy() egress.Policy {
-	policy := egress.Policy{OwnHosts: ownHosts(s.config)}
-	if s.config.AllowPrivateHosts {
+// egressPolicy is what the operator allows server and worker; without a word
+// from them only public https on port 443.
+func egressPolicy(cfg Config) egress.Policy {
+	policy := egress.Policy{OwnHosts: ownHosts(cfg)}
+	if cfg.AllowPrivateHosts {
 		policy.AllowHTTP, policy.AllowLoopback, policy.AllowPrivate, policy.AllowAnyPort = true, true, true, true
 	}
 	return policy

@@ -3,12 +3,16 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/tasks"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 // RunWorker works River's jobs until ctx ends, then lets running ones finish.
@@ -22,13 +26,36 @@ func RunWorker(ctx context.Context, cfg Config, opt Options) error {
 		return err
 	}
 	defer pool.Close()
-	worker, err := tasks.NewWorker(ctx, tasks.WorkerConfig{
-		Store: db.NewStore(pool), RiverDSN: cfg.RiverDatabaseURL, Logger: opt.Logger, InvocationRetention: cfg.InvocationRetention,
-	})
+	worker, err := newWorker(ctx, cfg, opt, db.NewStore(pool))
 	if err != nil {
 		return fmt.Errorf("start worker: %w", err)
 	}
 	return worker.Run(ctx)
+}
+
+func newWorker(ctx context.Context, cfg Config, opt Options, store *db.Store) (*tasks.Worker, error) {
+	now := opt.Now
+	if now == nil {
+		now = time.Now
+	}
+	organizations, err := tenants.NewService(tenants.ServiceConfig{
+		Store: store, Now: now, Hosts: tenants.Hosts{PublicURL: cfg.PublicURL, Aliases: opt.Aliases, SurfaceDomain: cfg.SurfaceDomain},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := egress.New(egressPolicy(cfg))
+	return tasks.NewWorker(ctx, tasks.WorkerConfig{
+		Store: store, RiverDSN: cfg.RiverDatabaseURL, Logger: opt.Logger, InvocationRetention: cfg.InvocationRetention, Now: now,
+		Tenants: organizations, Prover: prover{supabase.New(out), supabase.NewManagement(out)},
+	})
+}
+
+// prover asks projects for proofs of ownership. The worker repeats only those
+// that need neither key nor token.
+type prover struct {
+	*supabase.Client
+	*supabase.Management
 }
 
 // Migrate brings the database to this version's schema: roles, tables, River's

@@ -15,6 +15,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 const (
@@ -31,6 +32,8 @@ type WorkerConfig struct {
 	Logger              *slog.Logger
 	InvocationRetention time.Duration    // how long invocations are kept
 	Now                 func() time.Time // nil for the machine's clock
+	Tenants             *tenants.Service // whose proofs of ownership are repeated
+	Prover              tenants.Prover   // asks the projects for them
 }
 
 // Worker runs River's jobs. Every process that can become River's leader is
@@ -57,6 +60,13 @@ func NewWorker(ctx context.Context, c WorkerConfig) (*Worker, error) {
 	}
 	if err := river.AddWorkerSafely(workers, retention); err != nil {
 		return nil, fmt.Errorf("register retention: %w", err)
+	}
+	recheck, err := tenants.NewRecheckWorker(c.Tenants, c.Prover, c.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := river.AddWorkerSafely(workers, recheck); err != nil {
+		return nil, fmt.Errorf("register re-check: %w", err)
 	}
 	if err := db.CheckPooler(ctx, c.RiverDSN.Reveal()); err != nil {
 		return nil, fmt.Errorf("check River's database URL: %w", err)
@@ -85,6 +95,9 @@ func periodicJobs() []*river.PeriodicJob {
 		river.NewPeriodicJob(river.PeriodicInterval(retainEvery),
 			func() (river.JobArgs, *river.InsertOpts) { return events.RetentionArgs{}, nil },
 			&river.PeriodicJobOpts{ID: events.RetentionArgs{}.Kind(), RunOnStart: true}),
+		river.NewPeriodicJob(river.PeriodicInterval(tenants.RecheckPeriod()),
+			func() (river.JobArgs, *river.InsertOpts) { return tenants.RecheckArgs{}, nil },
+			&river.PeriodicJobOpts{ID: tenants.RecheckArgs{}.Kind(), RunOnStart: true}),
 	}
 }
 

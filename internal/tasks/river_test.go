@@ -14,10 +14,41 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/tasks"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
+
+func service(t *testing.T, d *dbtest.Database) *tenants.Service {
+	t.Helper()
+	s, err := tenants.NewService(tenants.ServiceConfig{Store: d.Store, Now: time.Now, Hosts: tenants.Hosts{PublicURL: "https://mcp.example.test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// notThere is every project, none of which has the ownership function any more.
+type notThere struct{ tenants.Prover }
+
+func (notThere) OwnershipToken(context.Context, supabase.Project) (string, error) {
+	return "", fault.New(fault.NotFound, "ownership_missing", "The project has no such function.")
+}
+
+// onStart is how many jobs a worker's start brings.
+const onStart = 2
+
+func completed(jobs []string, kind string) (n int) {
+	for _, job := range jobs {
+		if job == kind+" completed" {
+			n++
+		}
+	}
+	return n
+}
 
 // finished asks for the states of all jobs until every one has ended.
 func finished(t *testing.T, d *dbtest.Database, want int) []string {
@@ -54,7 +85,10 @@ func finished(t *testing.T, d *dbtest.Database, want int) []string {
 
 func work(t *testing.T, d *dbtest.Database, logger *slog.Logger) (stop func()) {
 	t.Helper()
-	w, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{Store: d.Store, RiverDSN: seal.NewSecret(d.RiverDSN), Logger: logger, InvocationRetention: 30 * 24 * time.Hour})
+	w, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{
+		Store: d.Store, RiverDSN: seal.NewSecret(d.RiverDSN), Logger: logger, InvocationRetention: 30 * 24 * time.Hour,
+		Tenants: service(t, d), Prover: notThere{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +134,7 @@ func TestWorkerRunsRetentionOnceADayUnderItsOwnRole(t *testing.T) {
 	logger := slog.New(complaints{seen: seen})
 	for range 2 { // a second start the same day adds no second job
 		stop := work(t, d, logger)
-		if jobs := finished(t, d, 1); len(jobs) != 1 || jobs[0] != "invocation_retention completed" {
+		if jobs := finished(t, d, onStart); completed(jobs, "invocation_retention") != 1 {
 			t.Errorf("jobs: %q", jobs)
 		}
 		stop()
@@ -122,12 +156,44 @@ func TestWorkerRunsRetentionOnceADayUnderItsOwnRole(t *testing.T) {
 	}
 }
 
+func TestWorkerRepeatsProofsThatAreDueAndForgetsOldRegistrations(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	org := uuid.New()
+	d.Exec(t, "insert into organizations values ($1, 'acme', 'Acme', now())", org)
+	for slug, due := range map[string]string{"due": "now() - interval '1 hour'", "later": "now() + interval '1 hour'"} {
+		d.Exec(t, `insert into projects (organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
+			oauth_enabled, scopes_supported, verified_at, verified_by, ownership_due_at, created_at, updated_at)
+			values ($1, gen_random_uuid(), $2, $2, 'u', 'https://' || $2 || '.example.test', 'i', 'j', 'k', 'hs256', true, '{}', now(), 'function', `+due+`, now(), now())`, org, slug)
+	}
+	d.Exec(t, `insert into registrations (organization_id, id, builder_id, typed_url, created_at)
+		select $1, gen_random_uuid(), $1, 'u', now() - age * interval '1 hour' from generate_series(1, 30) age`, org)
+	stop := work(t, d, slog.New(slog.DiscardHandler))
+	jobs := finished(t, d, onStart)
+	stop()
+	if completed(jobs, "ownership_recheck") != 1 {
+		t.Errorf("jobs: %q", jobs)
+	}
+	conn, err := pgx.Connect(t.Context(), d.AdminDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	var missed string
+	var registrations int
+	err = conn.QueryRow(t.Context(), `select (select string_agg(slug || ownership_misses, ' ' order by slug) from chumbo.projects),
+		(select count(*) from chumbo.registrations)`).Scan(&missed, &registrations)
+	if err != nil || missed != "due1 later0" || registrations != 23 {
+		t.Errorf("misses %q, %d registrations, %v; want due1 later0 and 23", missed, registrations, err)
+	}
+}
+
 func TestField86_WorkerFetchesWhileEveryOtherConnectionIsTaken(t *testing.T) {
 	t.Parallel()
 	d := dbtest.NewDatabase(t)
 	stop := work(t, d, slog.New(slog.DiscardHandler))
 	defer stop()
-	finished(t, d, 1)
+	finished(t, d, onStart)
 	// Everything the server's pool has, held.
 	for range d.Store.Pool().Config().MaxConns - 1 {
 		conn, err := d.Store.Pool().Acquire(t.Context())
@@ -146,7 +212,7 @@ func TestField86_WorkerFetchesWhileEveryOtherConnectionIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if jobs := finished(t, d, 2); jobs[1] != "invocation_retention completed" {
+	if jobs := finished(t, d, onStart+1); completed(jobs, "invocation_retention") != 2 {
 		t.Errorf("jobs: %q", jobs)
 	}
 }
@@ -217,6 +283,7 @@ func TestField85_WorkerRefusesATransactionPooler(t *testing.T) {
 	t.Parallel()
 	d := dbtest.NewDatabase(t)
 	_, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{
+		Tenants: service(t, d), Prover: notThere{},
 		Store: d.Store, RiverDSN: seal.NewSecret("postgres://u:p@127.0.0.1:6543/postgres"), Logger: slog.New(slog.DiscardHandler), InvocationRetention: time.Hour,
 	})
 	if !errors.Is(err, db.ErrTransactionPooler) {
