@@ -18,6 +18,16 @@ where t.token_hash = @token_hash;
 -- name: TouchAPIToken :exec
 update api_tokens set last_used_at = @now where organization_id = @organization_id and id = @id;
 
+-- name: ListAPITokens :many
+-- As chumbo_system, which may read the builders' emails.
+select t.id, t.name, t.scope, t.created_at, t.expires_at, t.last_used_at, b.id as builder_id, b.email as builder_email
+from api_tokens t
+join builders b on b.id = t.builder_id
+where t.organization_id = @organization_id and t.revoked_at is null
+order by t.created_at desc, t.id desc;
+
 -- name: RevokeAPIToken :execrows
+-- any_builder: not only the tokens of builder_id.
 update api_tokens set revoked_at = @now
-where organization_id = @organization_id and id = @id and revoked_at is null;
+where organization_id = @organization_id and id = @id and revoked_at is null
+    and (@any_builder::boolean or builder_id = @builder_id);

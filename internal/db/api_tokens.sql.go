@@ -89,19 +89,78 @@ func (q *Queries) InsertAPIToken(ctx context.Context, arg InsertAPITokenParams) 
 	return err
 }
 
+const listAPITokens = `-- name: ListAPITokens :many
+select t.id, t.name, t.scope, t.created_at, t.expires_at, t.last_used_at, b.id as builder_id, b.email as builder_email
+from api_tokens t
+join builders b on b.id = t.builder_id
+where t.organization_id = $1 and t.revoked_at is null
+order by t.created_at desc, t.id desc
+`
+
+type ListAPITokensRow struct {
+	ID           id.Token
+	Name         string
+	Scope        string
+	CreatedAt    time.Time
+	ExpiresAt    *time.Time
+	LastUsedAt   *time.Time
+	BuilderID    id.Builder
+	BuilderEmail string
+}
+
+// As chumbo_system, which may read the builders' emails.
+func (q *Queries) ListAPITokens(ctx context.Context, organizationID id.Organization) ([]ListAPITokensRow, error) {
+	rows, err := q.db.Query(ctx, listAPITokens, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListAPITokensRow
+	for rows.Next() {
+		var i ListAPITokensRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Name,
+			&i.Scope,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.LastUsedAt,
+			&i.BuilderID,
+			&i.BuilderEmail,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const revokeAPIToken = `-- name: RevokeAPIToken :execrows
 update api_tokens set revoked_at = $1
 where organization_id = $2 and id = $3 and revoked_at is null
+    and ($4::boolean or builder_id = $5)
 `
 
 type RevokeAPITokenParams struct {
 	Now            *time.Time
 	OrganizationID id.Organization
 	ID             id.Token
+	AnyBuilder     bool
+	BuilderID      id.Builder
 }
 
+// any_builder: not only the tokens of builder_id.
 func (q *Queries) RevokeAPIToken(ctx context.Context, arg RevokeAPITokenParams) (int64, error) {
-	result, err := q.db.Exec(ctx, revokeAPIToken, arg.Now, arg.OrganizationID, arg.ID)
+	result, err := q.db.Exec(ctx, revokeAPIToken,
+		arg.Now,
+		arg.OrganizationID,
+		arg.ID,
+		arg.AnyBuilder,
+		arg.BuilderID,
+	)
 	if err != nil {
 		return 0, err
 	}

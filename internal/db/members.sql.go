@@ -12,6 +12,39 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
+const getMembership = `-- name: GetMembership :one
+select m.role, o.slug, o.name, b.email
+from members m
+join organizations o on o.id = m.organization_id
+join builders b on b.id = m.builder_id
+where m.organization_id = $1 and m.builder_id = $2
+`
+
+type GetMembershipParams struct {
+	OrganizationID id.Organization
+	BuilderID      id.Builder
+}
+
+type GetMembershipRow struct {
+	Role  string
+	Slug  string
+	Name  string
+	Email string
+}
+
+// As chumbo_system: a device's approver, who may have left since.
+func (q *Queries) GetMembership(ctx context.Context, arg GetMembershipParams) (GetMembershipRow, error) {
+	row := q.db.QueryRow(ctx, getMembership, arg.OrganizationID, arg.BuilderID)
+	var i GetMembershipRow
+	err := row.Scan(
+		&i.Role,
+		&i.Slug,
+		&i.Name,
+		&i.Email,
+	)
+	return i, err
+}
+
 const insertMember = `-- name: InsertMember :exec
 
 insert into members (organization_id, builder_id, role, created_at)
@@ -34,4 +67,45 @@ func (q *Queries) InsertMember(ctx context.Context, arg InsertMemberParams) erro
 		arg.Now,
 	)
 	return err
+}
+
+const listMemberships = `-- name: ListMemberships :many
+select m.organization_id, m.role, o.slug, o.name
+from members m
+join organizations o on o.id = m.organization_id
+where m.builder_id = $1
+order by lower(o.name), o.slug
+`
+
+type ListMembershipsRow struct {
+	OrganizationID id.Organization
+	Role           string
+	Slug           string
+	Name           string
+}
+
+// As chumbo_system: a builder's seats, whichever the organization.
+func (q *Queries) ListMemberships(ctx context.Context, builderID id.Builder) ([]ListMembershipsRow, error) {
+	rows, err := q.db.Query(ctx, listMemberships, builderID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListMembershipsRow
+	for rows.Next() {
+		var i ListMembershipsRow
+		if err := rows.Scan(
+			&i.OrganizationID,
+			&i.Role,
+			&i.Slug,
+			&i.Name,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -23,9 +23,8 @@ type ClaimInstanceFactParams struct {
 	Value []byte
 }
 
-// Tables: organizations, builders. An organization is the
-// tenant; a builder may be a member of several. All of these run as
-// chumbo_system except GetOrganization.
+// Table: organizations, the tenant. All of these run as chumbo_system except
+// GetOrganization.
 // Writes a fact once; 0 rows when it is there already.
 func (q *Queries) ClaimInstanceFact(ctx context.Context, arg ClaimInstanceFactParams) (int64, error) {
 	result, err := q.db.Exec(ctx, claimInstanceFact, arg.Name, arg.Value)
@@ -33,23 +32,6 @@ func (q *Queries) ClaimInstanceFact(ctx context.Context, arg ClaimInstanceFactPa
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const getBuilderByEmail = `-- name: GetBuilderByEmail :one
-select id, email, created_at from builders where lower(email) = lower($1)
-`
-
-type GetBuilderByEmailRow struct {
-	ID        id.Builder
-	Email     string
-	CreatedAt time.Time
-}
-
-func (q *Queries) GetBuilderByEmail(ctx context.Context, email string) (GetBuilderByEmailRow, error) {
-	row := q.db.QueryRow(ctx, getBuilderByEmail, email)
-	var i GetBuilderByEmailRow
-	err := row.Scan(&i.ID, &i.Email, &i.CreatedAt)
-	return i, err
 }
 
 const getOrganization = `-- name: GetOrganization :one
@@ -66,21 +48,6 @@ func (q *Queries) GetOrganization(ctx context.Context, organizationID uuid.UUID)
 		&i.CreatedAt,
 	)
 	return i, err
-}
-
-const insertBuilder = `-- name: InsertBuilder :exec
-insert into builders (id, email, created_at) values ($1, $2, $3) on conflict (lower(email)) do nothing
-`
-
-type InsertBuilderParams struct {
-	ID    id.Builder
-	Email string
-	Now   time.Time
-}
-
-func (q *Queries) InsertBuilder(ctx context.Context, arg InsertBuilderParams) error {
-	_, err := q.db.Exec(ctx, insertBuilder, arg.ID, arg.Email, arg.Now)
-	return err
 }
 
 const insertOrganization = `-- name: InsertOrganization :execrows

@@ -41,18 +41,28 @@ func (s *Service) changeIf(ctx context.Context, p Principal, may func() error, a
 			return s.audit(ctx, q, p.Actor(), a, events.AuditOK)
 		})
 	}
+	return s.refuse(ctx, p, a, err)
+}
+
+// refuse records a refusal in the principal's organization and gives back the
+// error; another error, or none, is only given back.
+func (s *Service) refuse(ctx context.Context, p Principal, a *act, err error) error {
 	var refused *fault.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
 	recorded := s.store.AsOrganization(ctx, p.Organization.ID, func(q *db.Queries, _ pgx.Tx) error {
-		a.detail = map[string]any{"reason": refused.Kind.String(), "code": refused.Code}
+		a.detail = reasonOf(refused)
 		return s.audit(ctx, q, p.Actor(), a, events.AuditRefused)
 	})
 	if recorded != nil {
 		return errors.Join(err, recorded)
 	}
 	return err
+}
+
+func reasonOf(refused *fault.Error) map[string]any {
+	return map[string]any{"reason": refused.Kind.String(), "code": refused.Code}
 }
 
 func (s *Service) audit(ctx context.Context, q *db.Queries, by events.Actor, a *act, outcome string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
 	"strings"
 
@@ -21,17 +22,14 @@ const firstOwnerFact = "first_owner"
 
 // CreateOwner makes the first owner of this instance and their organization,
 // and returns an API token that is shown only now. There is one first owner:
-// a second call is fault.Conflict, also when two run at once.
+// a second call is fault.Conflict, also when two run at once, or one runs
+// beside CompleteSetup. The setup code is void then.
 func (s *Service) CreateOwner(ctx context.Context, email, organization string) (Organization, Builder, seal.Secret, error) {
 	return s.create(ctx, email, organization, func(q *db.Queries) error {
-		n, err := q.ClaimInstanceFact(ctx, db.ClaimInstanceFactParams{Name: firstOwnerFact, Value: []byte{1}})
-		if err != nil {
-			return fmt.Errorf("claim first owner: %w", err)
+		if err := claimFirstOwner(ctx, q); err != nil {
+			return err
 		}
-		if n == 0 {
-			return fault.New(fault.Conflict, "already_bootstrapped", "This instance has its first owner already. Use the API token printed then.")
-		}
-		return nil
+		return forgetSetupCode(ctx, q)
 	})
 }
 
@@ -42,12 +40,28 @@ func (s *Service) CreateOrganization(ctx context.Context, email, organization st
 	return s.create(ctx, email, organization, func(*db.Queries) error { return nil })
 }
 
+// claimFirstOwner is won once in the life of an instance.
+func claimFirstOwner(ctx context.Context, q *db.Queries) error {
+	n, err := q.ClaimInstanceFact(ctx, db.ClaimInstanceFactParams{Name: firstOwnerFact, Value: []byte{1}})
+	if err != nil {
+		return fmt.Errorf("claim first owner: %w", err)
+	}
+	if n == 0 {
+		return hasOwner()
+	}
+	return nil
+}
+
+func hasOwner() error {
+	return fault.New(fault.Conflict, "already_bootstrapped", "This instance has its first owner already. Sign in, or use the API token printed then.")
+}
+
 func (s *Service) create(ctx context.Context, email, organization string, claim func(*db.Queries) error) (Organization, Builder, seal.Secret, error) {
 	email, organization = strings.TrimSpace(email), strings.TrimSpace(organization)
 	if err := checkPerson(email, organization); err != nil {
 		return Organization{}, Builder{}, seal.Secret{}, err
 	}
-	token := newToken()
+	token, tokenID := newToken(), id.New[id.TokenKind]()
 	var o Organization
 	var b Builder
 	err := s.store.AsSystem(ctx, func(q *db.Queries, _ pgx.Tx) error {
@@ -58,10 +72,17 @@ func (s *Service) create(ctx context.Context, email, organization string, claim 
 		if b, err = s.ensureBuilder(ctx, q, email); err != nil {
 			return err
 		}
-		if o, err = s.insertOrganization(ctx, q, organization); err != nil {
+		if o, err = s.found(ctx, q, b, organization, events.Actor{}, map[string]any{"token": tokenID.String()}); err != nil {
 			return err
 		}
-		return s.seat(ctx, q, o, b, token)
+		err = q.InsertAPIToken(ctx, db.InsertAPITokenParams{
+			OrganizationID: o.ID, ID: tokenID, BuilderID: b.ID, Name: "first token", TokenHash: hashToken(token.Reveal()),
+			Scope: string(ScopeAdmin), Now: s.now(),
+		})
+		if err != nil {
+			return fmt.Errorf("insert token: %w", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return Organization{}, Builder{}, seal.Secret{}, err
@@ -69,14 +90,25 @@ func (s *Service) create(ctx context.Context, email, organization string, claim 
 	return o, b, token, nil
 }
 
+const maxEmail = 254 // RFC 5321 section 4.5.3.1.3
+
 func checkPerson(email, organization string) error {
-	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > 254 {
-		return fault.New(fault.Invalid, "email_invalid", "This is no email address. Give it plain, such as alice@example.com.")
+	if err := RefuseSecret("email", email); err != nil {
+		return err
 	}
-	if !titleShaped(organization) {
-		return fault.New(fault.Invalid, "organization_invalid", "Give the organization a name of 1 to 80 characters, on one line.")
+	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > maxEmail {
+		return fault.New(fault.Invalid, "email_invalid", "This is no email address. Give it plain, such as alice@example.com.").
+			WithIssues(fault.Issue{Path: "email", Message: "want a plain email address"})
 	}
-	return RefuseSecret("organization", organization)
+	return checkOrganization(organization)
+}
+
+func checkOrganization(name string) error {
+	if !titleShaped(name) {
+		return fault.New(fault.Invalid, "organization_invalid", "Give the organization a name of 1 to 80 characters, on one line.").
+			WithIssues(fault.Issue{Path: "organization", Message: "want 1 to 80 characters on one line"})
+	}
+	return RefuseSecret("organization", name)
 }
 
 func (s *Service) ensureBuilder(ctx context.Context, q *db.Queries, email string) (Builder, error) {
@@ -112,20 +144,18 @@ func (s *Service) insertOrganization(ctx context.Context, q *db.Queries, name st
 	return Organization{}, errors.New("insert organization: no free slug")
 }
 
-// seat makes the builder the organization's owner, with a first token.
-func (s *Service) seat(ctx context.Context, q *db.Queries, o Organization, b Builder, token seal.Secret) error {
-	err := q.InsertMember(ctx, db.InsertMemberParams{OrganizationID: o.ID, BuilderID: b.ID, Role: string(RoleOwner), Now: s.now()})
+// found makes an organization that the builder owns.
+func (s *Service) found(ctx context.Context, q *db.Queries, b Builder, name string, by events.Actor, detail map[string]any) (Organization, error) {
+	o, err := s.insertOrganization(ctx, q, name)
 	if err != nil {
-		return fmt.Errorf("insert member: %w", err)
+		return Organization{}, err
 	}
-	tokenID := id.New[id.TokenKind]()
-	err = q.InsertAPIToken(ctx, db.InsertAPITokenParams{
-		OrganizationID: o.ID, ID: tokenID, BuilderID: b.ID, Name: "first token", TokenHash: hashToken(token.Reveal()), Scope: string(ScopeAdmin), Now: s.now(),
-	})
+	err = q.InsertMember(ctx, db.InsertMemberParams{OrganizationID: o.ID, BuilderID: b.ID, Role: string(RoleOwner), Now: s.now()})
 	if err != nil {
-		return fmt.Errorf("insert token: %w", err)
+		return Organization{}, fmt.Errorf("insert member: %w", err)
 	}
-	return s.audit(ctx, q, events.Actor{Organization: o.ID}, &act{action: "organization.create", target: o.ID.String(), detail: map[string]any{
-		"owner": b.ID.String(), "token": tokenID.String(),
-	}}, "ok")
+	a := &act{action: "organization.create", target: o.ID.String(), detail: map[string]any{"owner": b.ID.String()}}
+	maps.Copy(a.detail, detail)
+	by.Organization = o.ID
+	return o, s.audit(ctx, q, by, a, events.AuditOK)
 }

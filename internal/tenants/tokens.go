@@ -24,7 +24,9 @@ import (
 const (
 	tokenPrefix = "cht_"
 	tokenBytes  = 32
-	touchEvery  = time.Minute // how exact last_used_at is
+	touchEvery  = time.Minute // how exact last_used_at and a session's seen_at are
+
+	maxTokenYears = 10
 )
 
 func newToken() seal.Secret {
@@ -118,23 +120,38 @@ type APIToken struct {
 
 // Tokens lists the organization's API tokens that were not revoked, newest
 // first.
-func (s *Service) Tokens(ctx context.Context, p Principal) ([]APIToken, error) { panic("not built") }
+func (s *Service) Tokens(ctx context.Context, p Principal) ([]APIToken, error) {
+	var out []APIToken
+	err := s.store.AsSystem(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		rows, err := q.ListAPITokens(ctx, p.Organization.ID)
+		if err != nil {
+			return fmt.Errorf("list tokens: %w", err)
+		}
+		for _, row := range rows {
+			out = append(out, APIToken{
+				ID: row.ID, Name: row.Name, Scope: Scope(row.Scope), Builder: Builder{ID: row.BuilderID, Email: row.BuilderEmail},
+				CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, LastUsedAt: row.LastUsedAt,
+			})
+		}
+		return nil
+	})
+	return out, err
+}
 
-// CreateToken makes another API token for the principal, shown only now.
+// CreateToken makes another API token for the principal, shown only now. Only
+// an owner or admin makes one so; a device authorization is for everybody.
 func (s *Service) CreateToken(ctx context.Context, p Principal, n NewAPIToken) (id.Token, seal.Secret, error) {
 	token, tokenID := newToken(), id.New[id.TokenKind]()
 	var until *time.Time
 	if !n.Expires.IsZero() {
 		until = &n.Expires
 	}
-	a := &act{action: "token.create", target: tokenID.String()}
+	a := &act{action: "token.create", target: tokenID.String(), detail: map[string]any{}}
 	err := s.administer(ctx, p, a, func(q *db.Queries) error {
-		if !titleShaped(n.Name) {
-			return fault.New(fault.Invalid, "name_invalid", "Give the token a name of 1 to 80 characters.")
-		}
-		if err := RefuseSecret("name", n.Name); err != nil {
+		if err := s.checkNewToken(n); err != nil {
 			return err
 		}
+		a.detail["scope"] = n.Scope
 		err := q.InsertAPIToken(ctx, db.InsertAPITokenParams{
 			OrganizationID: p.Organization.ID, ID: tokenID, BuilderID: p.Builder.ID, Name: n.Name, Scope: string(n.Scope),
 			TokenHash: hashToken(token.Reveal()), Now: s.now(), ExpiresAt: until,
@@ -150,14 +167,47 @@ func (s *Service) CreateToken(ctx context.Context, p Principal, n NewAPIToken) (
 	return tokenID, token, nil
 }
 
-// RevokeToken ends an API token of the principal's organization at once.
+func (s *Service) checkNewToken(n NewAPIToken) error {
+	if err := RefuseSecret("name", n.Name); err != nil {
+		return err
+	}
+	if !titleShaped(n.Name) {
+		return fault.New(fault.Invalid, "name_invalid", "Give the token a name of 1 to 80 characters.").
+			WithIssues(fault.Issue{Path: "name", Message: "want 1 to 80 characters on one line"})
+	}
+	if err := checkScope(n.Scope); err != nil {
+		return err
+	}
+	now := s.now()
+	if !n.Expires.IsZero() && (!n.Expires.After(now) || n.Expires.After(now.AddDate(maxTokenYears, 0, 0))) {
+		return fault.New(fault.Invalid, "expires_at_invalid", "The expiry must be in the future, and at most %d years away. Leave it out for a token that does not expire.", maxTokenYears).
+			WithIssues(fault.Issue{Path: "expires_at", Message: "want a time in the next 10 years"})
+	}
+	return nil
+}
+
+// RevokeToken ends an API token of the principal's organization at once. Who
+// may not administer ends their own: any of theirs from the dashboard, and
+// with an API token that one itself.
 func (s *Service) RevokeToken(ctx context.Context, p Principal, token id.Token) error {
 	a := &act{action: "token.revoke", target: token.String()}
-	return s.administer(ctx, p, a, func(q *db.Queries) error {
+	administers := p.MayAdminister()
+	may := func() error {
+		if p.Token.IsZero() || p.Token == token {
+			return nil
+		}
+		return administers
+	}
+	return s.changeIf(ctx, p, may, a, func(q *db.Queries) error {
 		now := s.now()
-		n, err := q.RevokeAPIToken(ctx, db.RevokeAPITokenParams{OrganizationID: p.Organization.ID, ID: token, Now: &now})
+		n, err := q.RevokeAPIToken(ctx, db.RevokeAPITokenParams{
+			OrganizationID: p.Organization.ID, ID: token, Now: &now, AnyBuilder: administers == nil, BuilderID: p.Builder.ID,
+		})
 		if err != nil {
 			return fmt.Errorf("revoke token: %w", err)
+		}
+		if n == 0 && administers != nil {
+			return administers
 		}
 		if n == 0 {
 			return fault.New(fault.NotFound, "token_unknown", "There is no such token, or it is revoked already.")
