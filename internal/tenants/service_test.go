@@ -48,11 +48,11 @@ func TestTokenTellsWhoseItIs(t *testing.T) {
 func TestTokensThatDoNotHoldAreRefusedWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tenants.Hosts{})
-	expiringID, expiring, err := b.service.CreateToken(t.Context(), b.alice, "ci", b.clock.Now().Add(time.Hour))
+	expiringID, expiring, err := b.service.CreateToken(t.Context(), b.alice, tenants.NewAPIToken{Name: "ci", Scope: tenants.ScopeWrite, Expires: b.clock.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	revokedID, revoked, err := b.service.CreateToken(t.Context(), b.alice, "laptop", time.Time{})
+	revokedID, revoked, err := b.service.CreateToken(t.Context(), b.alice, tenants.NewAPIToken{Name: "laptop", Scope: tenants.ScopeAdmin})
 	if err != nil {
 		t.Fatal(err)
 	}
