@@ -14,6 +14,8 @@ type Supabase interface {
 	AuthMetadata(ctx context.Context, origin string) (supabase.AuthMetadata, error)
 	KeySet(ctx context.Context, lane string, jwksURI string) ([]byte, error)
 	DataAPIReachable(ctx context.Context, p supabase.Project) error
+	Consent(ctx context.Context, origin, clientID string) (supabase.Consent, error)
+	PageStatus(ctx context.Context, address string) (int, error)
 }
 
 // Probe runs the checks of a registration in order and tells progress (may be
@@ -21,16 +23,13 @@ type Supabase interface {
 // an error.
 //
 // Errors are a *fault.Error for input that cannot be probed at all (a secret
-// key, no key), or the context's.
+// key), or the context's.
 func Probe(ctx context.Context, sb Supabase, in ProbeInput, progress func(Finding)) (ProbeResult, error) {
 	if err := tenants.RefuseSecret("url", in.TypedURL); err != nil {
 		return ProbeResult{}, err
 	}
 	if err := tenants.RefuseSecret("publishable_key", in.PublishableKey); err != nil {
 		return ProbeResult{}, err
-	}
-	if in.PublishableKey == "" {
-		return ProbeResult{}, fault.New(fault.Invalid, "key_missing", "Give the project's publishable key (sb_publishable_…) or legacy anon key. Supabase's dashboard shows it under Project Settings, API Keys.")
 	}
 	p := &probe{sb: sb, in: in}
 	for _, check := range Registration() {
@@ -72,8 +71,10 @@ func (p *probe) run(ctx context.Context, check string) Finding {
 		return p.dataAPI(ctx)
 	case CheckOAuth:
 		return p.oauthServer()
-	default:
+	case CheckRegistration:
 		return p.registration()
+	default:
+		return p.consentPage(ctx)
 	}
 }
 

@@ -52,6 +52,16 @@ func (w *world) DataAPIReachable(_ context.Context, p supabase.Project) error {
 	return w.dataErr
 }
 
+func (w *world) Consent(_ context.Context, origin, client string) (supabase.Consent, error) {
+	w.asked = append(w.asked, "consent "+origin+" "+client)
+	return supabase.Consent{ClientID: "check-client", Page: "https://pages.example.test/oauth/consent"}, nil
+}
+
+func (w *world) PageStatus(_ context.Context, address string) (int, error) {
+	w.asked = append(w.asked, "page "+address)
+	return 200, nil
+}
+
 // healthy is Auth's metadata for an issuer, everything on.
 func healthy(issuer string) supabase.AuthMetadata {
 	return supabase.AuthMetadata{

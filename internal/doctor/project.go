@@ -80,6 +80,9 @@ func (p *probe) dataAPI(ctx context.Context) Finding {
 		return skipped()
 	}
 	facts := map[string]string{"url": p.origin + "/rest/v1"}
+	if p.in.PublishableKey == "" {
+		return Finding{Status: Skip, Summary: "Asked next: it needs the publishable key.", Facts: facts}
+	}
 	err := p.sb.DataAPIReachable(ctx, supabase.Project{APIOrigin: p.origin, PublishableKey: p.in.PublishableKey})
 	if err == nil {
 		return Finding{Status: Pass, Summary: "It answers to the publishable key.", Facts: facts}
@@ -121,7 +124,7 @@ func (p *probe) registration() Finding {
 	if p.origin == "" || !p.meta.OAuthServer {
 		return Finding{Status: Skip, Summary: "Not looked at: the OAuth server comes first."}
 	}
-	p.result.Registration = p.meta.Registration
+	p.result.Registration, p.result.Facts.Registration = p.meta.Registration, p.meta.Registration
 	if !p.meta.Registration {
 		return Finding{Status: Warn, Summary: "Dynamic client registration is off.",
 			Detail: "Most MCP clients register themselves and cannot connect without it.",

@@ -46,7 +46,7 @@ func grades(r doctor.ProbeResult) string {
 	return strings.TrimSpace(b.String())
 }
 
-const allPass = "reachable=pass issuer=pass api_origin=pass signing_keys=pass data_api=pass oauth_server=pass client_registration=pass"
+const allPass = "reachable=pass issuer=pass api_origin=pass signing_keys=pass data_api=pass oauth_server=pass client_registration=pass consent_page=pass"
 
 func TestRealProjectsAreGraded(t *testing.T) {
 	t.Parallel()
@@ -61,15 +61,16 @@ func TestRealProjectsAreGraded(t *testing.T) {
 		"healthy":     {want: allPass},
 		"legacy key":  {want: allPass, change: func(p *standin.Project, in *doctor.ProbeInput) { in.PublishableKey = p.AnonKey() }},
 		"HS256":       {options: standin.Options{Signing: standin.SigningHS256}, want: strings.Replace(allPass, "signing_keys=pass", "signing_keys=warn", 1), check: doctor.CheckKeys, says: "JWT Keys"},
-		"OAuth off":   {options: standin.Options{OAuthOff: true}, want: strings.Replace(allPass, "oauth_server=pass client_registration=pass", "oauth_server=warn client_registration=skip", 1), check: doctor.CheckOAuth, says: "enable it"},
-		"registering": {options: standin.Options{RegistrationOff: true}, want: strings.Replace(allPass, "client_registration=pass", "client_registration=warn", 1), check: doctor.CheckRegistration, says: "dynamic"},
-		"gateway key": {options: standin.Options{SelfHosted: true}, want: "reachable=fail issuer=skip api_origin=skip signing_keys=skip data_api=skip oauth_server=skip client_registration=skip", check: doctor.CheckReachable, says: "/auth/v1/oauth/token"},
+		"OAuth off":   {options: standin.Options{OAuthOff: true}, want: strings.Replace(allPass, "oauth_server=pass client_registration=pass consent_page=pass", "oauth_server=warn client_registration=skip consent_page=skip", 1), check: doctor.CheckOAuth, says: "enable it"},
+		"no key yet":  {want: strings.Replace(allPass, "data_api=pass", "data_api=skip", 1), check: doctor.CheckDataAPI, says: "publishable key", change: func(_ *standin.Project, in *doctor.ProbeInput) { in.PublishableKey = "" }},
+		"registering": {options: standin.Options{RegistrationOff: true}, want: strings.Replace(allPass, "client_registration=pass consent_page=pass", "client_registration=warn consent_page=skip", 1), check: doctor.CheckRegistration, says: "dynamic"},
+		"gateway key": {options: standin.Options{SelfHosted: true}, want: "reachable=fail issuer=skip api_origin=skip signing_keys=skip data_api=skip oauth_server=skip client_registration=skip consent_page=skip", check: doctor.CheckReachable, says: "/auth/v1/oauth/token"},
 		"wrong key":   {want: strings.Replace(allPass, "data_api=pass", "data_api=fail", 1), check: doctor.CheckDataAPI, says: "refuses this publishable key", change: func(_ *standin.Project, in *doctor.ProbeInput) { in.PublishableKey = "sb_publishable_wrongwrong" }},
-		"other address": {want: "reachable=pass issuer=pass api_origin=fail signing_keys=skip data_api=skip oauth_server=skip client_registration=skip", check: doctor.CheckOrigin, says: "GOTRUE_JWT_ISSUER", change: func(_ *standin.Project, in *doctor.ProbeInput) {
+		"other address": {want: "reachable=pass issuer=pass api_origin=fail signing_keys=skip data_api=skip oauth_server=skip client_registration=skip consent_page=skip", check: doctor.CheckOrigin, says: "GOTRUE_JWT_ISSUER", change: func(_ *standin.Project, in *doctor.ProbeInput) {
 			in.TypedURL = strings.Replace(in.TypedURL, "127.0.0.1", "localhost", 1)
 		}},
-		"refused": {policy: &egress.Policy{AllowHTTP: true, AllowAnyPort: true}, want: "reachable=fail issuer=skip api_origin=skip signing_keys=skip data_api=skip oauth_server=skip client_registration=skip", check: doctor.CheckReachable, says: "CHUMBO_ALLOW_PRIVATE_HOSTS"},
-		"a web page": {want: "reachable=fail issuer=skip api_origin=skip signing_keys=skip data_api=skip oauth_server=skip client_registration=skip", check: doctor.CheckReachable, says: "not Supabase", change: func(p *standin.Project, _ *doctor.ProbeInput) {
+		"refused": {policy: &egress.Policy{AllowHTTP: true, AllowAnyPort: true}, want: "reachable=fail issuer=skip api_origin=skip signing_keys=skip data_api=skip oauth_server=skip client_registration=skip consent_page=skip", check: doctor.CheckReachable, says: "CHUMBO_ALLOW_PRIVATE_HOSTS"},
+		"a web page": {want: "reachable=fail issuer=skip api_origin=skip signing_keys=skip data_api=skip oauth_server=skip client_registration=skip consent_page=skip", check: doctor.CheckReachable, says: "not Supabase", change: func(p *standin.Project, _ *doctor.ProbeInput) {
 			p.Intercept(func(http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Type", "text/html")
@@ -120,3 +121,6 @@ func TestSplitIssuerIsAcceptedWhereTheOperatorAllowsIt(t *testing.T) {
 		t.Errorf("%s %+v", grades(r), r.Facts)
 	}
 }
+
+// supabaseHere reaches projects on this machine.
+func supabaseHere() *supabase.Client { return supabase.New(egress.New(here)) }

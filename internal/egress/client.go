@@ -25,6 +25,10 @@ type Options struct {
 	Lane     string        // breaker and bulkhead key, such as a project's id; empty: the host
 	MaxBytes int64         // of the answer's body, after decompression; 0: 4 MiB
 	Timeout  time.Duration // for everything up to the end of the body; 0: 10 s
+
+	// KeepRedirect makes a redirect an answer, to be looked at. It is never
+	// followed.
+	KeepRedirect bool
 }
 
 func (o Options) withDefaults(req *http.Request) Options {
@@ -100,7 +104,7 @@ func (c *Client) Do(req *http.Request, opt Options) (*http.Response, error) {
 		ticket.end(countedAs(ctx, err))
 		return nil, describe(ctx, err)
 	}
-	if isRedirect(resp.StatusCode) {
+	if isRedirect(resp.StatusCode) && !opt.KeepRedirect {
 		defer cancel()
 		_ = resp.Body.Close()
 		ticket.end(nil)

@@ -37,6 +37,8 @@ type Options struct {
 	OAuthOff        bool // Auth's OAuth server is switched off
 	RegistrationOff bool // dynamic client registration is switched off
 	RedirectURLs    []string
+	SiteURL         string // the app's own address; empty means the project's, which has the consent page
+	NoConsentPath   bool   // the OAuth server has no authorization path: half configured
 
 	// SelfHosted plays the published self-hosted gateway: everything under
 	// /auth/v1 but a few routes demands an apikey, and the inserted form of
@@ -139,6 +141,9 @@ func (p *Project) prepare(ctx context.Context, o Options) error {
 	config := authConfigOf(o)
 	config.pool, config.keys, config.anonKey = p.owner, p.keys, p.keySet.anon
 	config.baseURL, config.siteURL = p.url, p.url
+	if o.SiteURL != "" {
+		config.siteURL = o.SiteURL
+	}
 	config.oauthEnabled, config.registrationEnabled = &p.oauth, &p.registration
 	if p.auth, err = newAuthServer(ctx, config); err != nil {
 		return fmt.Errorf("start auth: %w", err)
@@ -164,7 +169,7 @@ func (p *Project) prepare(ctx context.Context, o Options) error {
 // authConfigOf is the part of Auth's configuration that does not depend on the
 // running project.
 func authConfigOf(o Options) authConfig {
-	return authConfig{
+	config := authConfig{
 		now:               o.Now,
 		log:               o.Log,
 		users:             o.Users,
@@ -172,6 +177,10 @@ func authConfigOf(o Options) authConfig {
 		authorizationPath: "/oauth/consent",
 		allowList:         o.RedirectURLs,
 	}
+	if o.NoConsentPath {
+		config.authorizationPath = ""
+	}
+	return config
 }
 
 // URL is the project's origin, http://127.0.0.1:port.

@@ -1,0 +1,150 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chumbo-dev/chumbo/internal/doctor"
+	"github.com/chumbo-dev/chumbo/internal/egress"
+)
+
+// site is a surface, an authorization server and what stands in front of them.
+type site struct {
+	url      string
+	resource string // what the metadata names; empty for the right one
+	issuer   string // what the authorization server calls itself; empty for the right one
+	block    func(r *http.Request) bool
+	redirect string
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.block != nil && s.block(r) {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	if s.redirect != "" && r.URL.Path == "/acme/mcp" {
+		http.Redirect(w, r, s.redirect, http.StatusMovedPermanently)
+		return
+	}
+	w.Header().Set("Chumbo-Request-Id", "0123")
+	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
+	switch r.URL.Path {
+	case "/acme/mcp":
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.url+`/.well-known/oauth-protected-resource/acme/mcp"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	case "/.well-known/oauth-protected-resource/acme/mcp":
+		resource := s.url + "/acme/mcp"
+		if s.resource != "" {
+			resource = s.resource
+		}
+		answer(map[string]any{"resource": resource, "authorization_servers": []string{s.url + "/auth/v1"}})
+	case "/.well-known/oauth-authorization-server/auth/v1":
+		issuer := s.url + "/auth/v1"
+		if s.issuer != "" {
+			issuer = s.issuer
+		}
+		answer(map[string]string{"issuer": issuer})
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		answer(map[string]string{"detail": "There is no published surface at this URL."})
+	}
+}
+
+func visitSite(t *testing.T, s *site, path string) map[string]doctor.Finding {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	if strings.HasPrefix(s.resource, "/") {
+		s.resource = server.URL + s.resource
+	}
+	told := 0
+	findings, err := doctor.Surface(t.Context(), egress.New(here), server.URL+path, func(doctor.Finding) { told++ })
+	if err != nil || told != len(doctor.SurfaceChecks()) {
+		t.Fatalf("visit: %v, %d findings told", err, told)
+	}
+	found := map[string]doctor.Finding{}
+	for _, f := range findings {
+		found[f.Check] = f
+		if (f.Status == doctor.Fail || f.Status == doctor.Warn) && f.Fix == "" {
+			t.Errorf("%s fails without a fix", f.Check)
+		}
+	}
+	return found
+}
+
+func TestHealthySurfacePassesEveryCheck(t *testing.T) {
+	t.Parallel()
+	for check, f := range visitSite(t, &site{}, "/acme/mcp") {
+		if f.Status != doctor.Pass {
+			t.Errorf("%s: %+v", check, f)
+		}
+	}
+}
+
+func TestField03_TypedURLThatTheMetadataDoesNotNameFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ resource, says string }{
+		"trailing slash": {"/acme/mcp/", "ends in a slash"},
+		"another path":   {"/acme/other/mcp", "path differs"},
+		"another host":   {"https://www.example.test/acme/mcp", "scheme differs"},
+		"another port":   {"http://127.0.0.1/acme/mcp", "port differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := visitSite(t, &site{resource: c.resource}, "/acme/mcp")[doctor.CheckSurfaceResource]
+			if f.Status != doctor.Fail || !strings.Contains(f.Summary, c.says) || !strings.Contains(f.Fix, "Give people") {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+func TestField04_IssuerIsLookedUpWithItsPathInserted(t *testing.T) {
+	t.Parallel()
+	found := visitSite(t, &site{}, "/acme/mcp")
+	// The tail /auth/v1 is the issuer's path: an address without it answers 404.
+	if f := found[doctor.CheckSurfaceIssuer]; f.Status != doctor.Pass || !strings.HasSuffix(f.Facts["metadata"], "/.well-known/oauth-authorization-server/auth/v1") {
+		t.Errorf("%+v", f)
+	}
+	if f := visitSite(t, &site{issuer: "https://elsewhere.example.test/auth/v1"}, "/acme/mcp")[doctor.CheckSurfaceIssuer]; f.Status != doctor.Fail {
+		t.Errorf("another issuer: %+v", f)
+	}
+}
+
+func TestField47_FirewallThatTurnsClientsAwayIsNamed(t *testing.T) {
+	t.Parallel()
+	block := func(r *http.Request) bool { return strings.Contains(r.UserAgent(), "httpx") }
+	f := visitSite(t, &site{block: block}, "/acme/mcp")[doctor.CheckSurfaceClients]
+	if f.Status != doctor.Fail || !strings.Contains(f.Summary, "Edge blocked, origin never saw it") || f.Facts["blocked"] != "python-httpx/0.28.1" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestSurfaceThatIsNotThereLeavesNothingElseToLookAt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		site *site
+		path string
+		says string
+	}{
+		"unknown":  {&site{}, "/other/mcp", "serves nothing at this URL"},
+		"redirect": {&site{redirect: "https://elsewhere.example.test/"}, "/acme/mcp", "redirects to https://elsewhere.example.test/"},
+		"blocked":  {&site{block: func(*http.Request) bool { return true }}, "/acme/mcp", "never reached Chumbo"},
+		"get only": {&site{block: func(r *http.Request) bool { return r.Method == http.MethodPost }}, "/acme/mcp", "never reached Chumbo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := visitSite(t, c.site, c.path)
+			if f := found[doctor.CheckSurfaceAnswers]; f.Status != doctor.Fail || !strings.Contains(f.Summary, c.says) {
+				t.Errorf("%+v", f)
+			}
+			if f := found[doctor.CheckSurfaceResource]; f.Status != doctor.Skip {
+				t.Errorf("the metadata was looked at: %+v", f)
+			}
+		})
+	}
+}
