@@ -45,15 +45,15 @@ func (s *Service) moveProject(ctx context.Context, q *db.Queries, p Principal, b
 	if err := s.claimName(ctx, q, p, slug); err != nil {
 		return err
 	}
-	if err := refuseAlias(ctx, q, p, before.ID, slug); err != nil {
-		return err
-	}
 	_, err := q.SetProjectSlug(ctx, db.SetProjectSlugParams{OrganizationID: p.Organization.ID, ID: before.ID, Slug: slug, Now: s.now()})
 	if isDuplicate(err) {
 		return fault.New(fault.Conflict, "name_taken", "Your organization already has a project named %q. Take another name, or rename that one first.", slug)
 	}
 	if err != nil {
 		return fmt.Errorf("set project slug: %w", err)
+	}
+	if err := refuseAlias(ctx, q, p, before.ID, slug); err != nil {
+		return err
 	}
 	surfaces, err := q.LockSurfacesOfProject(ctx, db.LockSurfacesOfProjectParams{OrganizationID: p.Organization.ID, ProjectID: before.ID})
 	if err != nil {
