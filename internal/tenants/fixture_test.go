@@ -32,7 +32,7 @@ func setup(t *testing.T, hosts tenants.Hosts) *bundle {
 	}
 	b := &bundle{Database: dbtest.NewDatabase(t), clock: newClock()}
 	var err error
-	b.service, err = tenants.NewService(tenants.ServiceConfig{Store: b.Store, Hosts: hosts, Now: b.clock.Now})
+	b.service, err = tenants.NewService(tenants.ServiceConfig{Store: b.Store, Hosts: hosts, Now: b.clock.Now, Passwords: cheap})
 	if err != nil {
 		t.Fatal(err)
 	}

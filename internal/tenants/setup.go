@@ -186,17 +186,33 @@ func (s *Service) enterSetupCode(ctx context.Context, code seal.Secret) error {
 // the code is refused.
 func checkSetupCode(ctx context.Context, q *db.Queries, code seal.Secret) (left int, refused, err error) {
 	row, err := q.LockSetupCode(ctx)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.Tries >= setupTries {
-		return 0, setupCodeVoid(), nil
+	if errors.Is(err, pgx.ErrNoRows) {
+		return noSetupCode(ctx, q)
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("load setup code: %w", err)
+	}
+	if row.Tries >= setupTries {
+		return 0, setupCodeVoid(), nil
 	}
 	left = setupTries - int(row.Tries)
 	if subtle.ConstantTimeCompare(row.CodeHash, hashSetupCode(code)) == 1 {
 		return left, nil, nil
 	}
 	return left, fault.New(fault.Forbidden, "setup_code_wrong", "This is not the setup code. The server printed it when it started, or it is CHUMBO_SETUP_CODE. After %d wrong tries it is void.", setupTries), nil
+}
+
+// noSetupCode: somebody else became the owner a moment ago, or no server has
+// started since the code was taken away.
+func noSetupCode(ctx context.Context, q *db.Queries) (left int, refused, err error) {
+	needed, err := ownerless(ctx, q)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !needed {
+		return 0, hasOwner(), nil
+	}
+	return 0, setupCodeVoid(), nil
 }
 
 func setupCodeVoid() error {
@@ -211,6 +227,9 @@ func (s *Service) completeSetup(ctx context.Context, q *db.Queries, in Setup, ha
 	}
 	if _, refused, err := checkSetupCode(ctx, q, in.Code); err != nil || refused != nil {
 		return Session{}, errors.Join(err, refused)
+	}
+	if err := forgetSetupCode(ctx, q); err != nil {
+		return Session{}, err
 	}
 	b, err := s.ensureBuilder(ctx, q, in.Email)
 	if err != nil {
