@@ -14,7 +14,7 @@ type Hosts struct {
 	PublicURL      string         // scheme://host[:port] of the shared host, without a path
 	Aliases        []string       // other hosts that serve what the shared host serves: host[:port], or scheme://host[:port]
 	SurfaceDomain  string         // projects are reached at {project}.{SurfaceDomain}, at PublicURL's scheme and port; empty for none
-	TrustedProxies []netip.Prefix // peers whose X-Forwarded-Host counts
+	TrustedProxies []netip.Prefix // peers whose X-Forwarded-Host and -For count
 }
 
 // EffectiveHost is the host a request is for: lower case, without the default
@@ -36,13 +36,7 @@ func (h Hosts) trusted(remote string) bool {
 	if err != nil {
 		return false
 	}
-	addr := peer.Addr().Unmap().WithZone("")
-	for _, prefix := range h.TrustedProxies {
-		if prefix.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return h.trustedAddress(plain(peer.Addr()))
 }
 
 func (h Hosts) normalize(host string) string {
