@@ -28,6 +28,7 @@ type Purpose string
 // The purposes in use.
 const (
 	Cursor      Purpose = "cursor"
+	Catalog     Purpose = "catalog"      // tokens that chumbo_catalog answers to
 	AddressHash Purpose = "address-hash" // MAC: whom a throttle counts, without keeping who
 	CSRF        Purpose = "csrf"         // MAC: what forms of a browser session carry
 	masterCheck Purpose = "master-check"
