@@ -15,3 +15,16 @@ select unnest(@organization_id::uuid[]), unnest(@id::uuid[]), unnest(@at::timest
 delete from invocations
 where (organization_id, id) in (
     select i.organization_id, i.id from invocations i where i.at < @before order by i.at limit @batch);
+
+-- name: SumInvocations :one
+-- Of one surface since a moment: what was called, how it ended, how long it
+-- took. A client counts when it only listed, too.
+select count(*) filter (where capability <> '')::bigint as calls,
+    count(*) filter (where capability <> '' and outcome in ('error', 'tool_error'))::bigint as errors,
+    count(*) filter (where capability <> '' and outcome = 'refused')::bigint as refused,
+    count(distinct client_id) filter (where client_id <> '')::bigint as clients,
+    coalesce(percentile_disc(0.5) within group (order by duration_us) filter (where capability <> ''), 0)::bigint as p50_us,
+    coalesce(percentile_disc(0.95) within group (order by duration_us) filter (where capability <> ''), 0)::bigint as p95_us,
+    coalesce(max(at), 'epoch')::timestamptz as last_at
+from invocations
+where organization_id = @organization_id and surface_id = @surface_id and at >= @since;

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/google/uuid"
 )
 
@@ -86,4 +87,49 @@ func (q *Queries) InsertInvocations(ctx context.Context, arg InsertInvocationsPa
 		arg.UpstreamID,
 	)
 	return err
+}
+
+const sumInvocations = `-- name: SumInvocations :one
+select count(*) filter (where capability <> '')::bigint as calls,
+    count(*) filter (where capability <> '' and outcome in ('error', 'tool_error'))::bigint as errors,
+    count(*) filter (where capability <> '' and outcome = 'refused')::bigint as refused,
+    count(distinct client_id) filter (where client_id <> '')::bigint as clients,
+    coalesce(percentile_disc(0.5) within group (order by duration_us) filter (where capability <> ''), 0)::bigint as p50_us,
+    coalesce(percentile_disc(0.95) within group (order by duration_us) filter (where capability <> ''), 0)::bigint as p95_us,
+    coalesce(max(at), 'epoch')::timestamptz as last_at
+from invocations
+where organization_id = $1 and surface_id = $2 and at >= $3
+`
+
+type SumInvocationsParams struct {
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+	Since          time.Time
+}
+
+type SumInvocationsRow struct {
+	Calls   int64
+	Errors  int64
+	Refused int64
+	Clients int64
+	P50Us   int64
+	P95Us   int64
+	LastAt  time.Time
+}
+
+// Of one surface since a moment: what was called, how it ended, how long it
+// took. A client counts when it only listed, too.
+func (q *Queries) SumInvocations(ctx context.Context, arg SumInvocationsParams) (SumInvocationsRow, error) {
+	row := q.db.QueryRow(ctx, sumInvocations, arg.OrganizationID, arg.SurfaceID, arg.Since)
+	var i SumInvocationsRow
+	err := row.Scan(
+		&i.Calls,
+		&i.Errors,
+		&i.Refused,
+		&i.Clients,
+		&i.P50Us,
+		&i.P95Us,
+		&i.LastAt,
+	)
+	return i, err
 }
