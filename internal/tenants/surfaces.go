@@ -30,7 +30,7 @@ func (s *Service) EnsureSurface(ctx context.Context, p Principal, project, slug 
 		if err := CheckSurfaceSlug(slug); err != nil {
 			return err
 		}
-		owner, err := loadProject(ctx, q, p, project)
+		owner, err := lockProject(ctx, q, p, project) // so that it is not renamed meanwhile
 		if err != nil {
 			return err
 		}
