@@ -30,11 +30,17 @@ func (s *session) client() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newClient(set), nil
+}
+
+// newClient speaks to the server of the settings; without a token, for what
+// needs none.
+func newClient(set settings) *client {
 	return &client{settings: set, http: &http.Client{
 		Timeout: requestTimeout,
 		// The token belongs to the address that was configured, and to no other.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}}
 }
 
 // server is the server's address, as it is compared with a link file.
@@ -52,12 +58,9 @@ type problem struct {
 }
 
 func (p *problem) Error() string {
-	text := p.Detail
-	if text == "" {
-		text = p.Title
-	}
+	text := oneLine(first(p.Detail, p.Title))
 	for _, i := range p.Issues {
-		text += "\n  " + issueText(i)
+		text += "\n" + oneLine(issueText(i))
 	}
 	if p.Status >= http.StatusInternalServerError && p.TraceID != "" {
 		text += " (request " + p.TraceID + ")"
@@ -91,7 +94,9 @@ func (c *client) send(ctx context.Context, method, path, contentType string, bod
 	if err != nil {
 		return fmt.Errorf("write request: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+c.settings.token.Reveal())
+	if token := c.settings.token.Reveal(); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "chumbo-cli")
 	if body != nil {
@@ -135,6 +140,12 @@ func unwrapURL(err error) error {
 		return inner
 	}
 	return err
+}
+
+// hasCode reports whether err is a refusal with that code.
+func hasCode(err error, code string) bool {
+	var p *problem
+	return errors.As(err, &p) && p.Code == code
 }
 
 // isStatus reports whether err is a refusal with that status.

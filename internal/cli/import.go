@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -13,15 +12,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
-	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 const connectTimeout = 15 * time.Second
 
 type importFlags struct {
-	dbURL   string
-	schemas []string
-	maxRows int
+	dbURL      string
+	schemas    []string
+	maxRows    int
+	catalog    bool
+	relations  []string
+	management bool
+	yes        bool
 }
 
 func importCommand(s *session) *cobra.Command {
@@ -30,55 +32,99 @@ func importCommand(s *session) *cobra.Command {
 		Use:   "import",
 		Short: "Read the database's tables and functions, so that surface files can name them",
 		Long: `Read the catalogs of the project's database and give the server a snapshot of its
-tables, views and functions. No row is read. The connection string is used on
-this machine only and is sent nowhere.
+tables, views and functions. No row is read. There are three ways.
 
-It comes from --db-url, SUPABASE_DB_URL, or the local database of
-supabase/config.toml. Prefer the variable: a flag is visible to other users of
-this machine.`,
+By connection string, used on this machine only and sent nowhere. It comes from
+--db-url, SUPABASE_DB_URL, or the local database of supabase/config.toml. Prefer
+the variable: a flag is visible to other users of this machine.
+
+With --catalog, by a function chumbo_catalog() that a migration puts into the
+database. It tells the server, and nobody else, about the tables, views and
+functions that --relations names. Apply the migration and run the same again.
+
+With --management, by Supabase's Management API. The access token comes from
+SUPABASE_ACCESS_TOKEN; the server uses it once and keeps it nowhere.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.importSchema(cmd.Context(), f) },
 	}
 	c.Flags().StringVar(&f.dbURL, "db-url", "", "connection string of the project's database")
 	c.Flags().StringSliceVar(&f.schemas, "schema", nil, "exposed schema, in the Data API's order; may be repeated (default: of config.toml, else public)")
 	c.Flags().IntVar(&f.maxRows, "max-rows", 0, "the Data API's max rows setting (default: of config.toml, else 1000)")
+	c.Flags().BoolVar(&f.catalog, "catalog", false, "import by a function in the database")
+	c.Flags().StringSliceVar(&f.relations, "relations", nil, "with --catalog: what the function tells of, such as public.customers,public.notes")
+	c.Flags().BoolVar(&f.management, "management", false, "import by Supabase's Management API")
+	c.Flags().BoolVar(&f.yes, "yes", false, "with --catalog: write the migration without asking")
+	c.MarkFlagsMutuallyExclusive("catalog", "management", "db-url")
 	return c
 }
 
 func (s *session) importSchema(ctx context.Context, f importFlags) error {
-	repo, c, link, err := s.linked()
+	if len(f.relations) > 0 && !f.catalog {
+		return usage("--relations goes with --catalog")
+	}
+	w, err := s.linked()
 	if err != nil {
 		return err
 	}
-	dsn, err := s.databaseURL(f, repo)
+	var answer snapshotAnswer
+	switch {
+	case f.catalog:
+		answer, err = s.importByCatalog(ctx, w, f)
+	case f.management:
+		answer, err = s.importByManagement(ctx, w)
+	default:
+		answer, err = s.importByConnection(ctx, w, f)
+	}
+	if err != nil || answer.Digest == "" { // a migration was written, or not
+		return err
+	}
+	data := map[string]any{"digest": answer.Digest, "relations": answer.Relations, "functions": answer.Functions}
+	s.printer.data = data
+	s.printer.done("schema", "imported %s and %s", counted(answer.Relations, "relation"), counted(answer.Functions, "function"))
+	moved, err := s.showDrifts(ctx, w)
 	if err != nil {
 		return err
 	}
-	snapshot, err := readCatalogs(ctx, dsn, importOptions(f, repo))
+	data["drift"] = moved
+	if files, err := w.repo.surfaceFiles(""); err == nil && len(files) > 0 {
+		s.printer.end("", "chumbo push")
+		return nil
+	}
+	s.printer.end("", "chumbo init", "chumbo push")
+	return nil
+}
+
+func (s *session) importByConnection(ctx context.Context, w *workplace, f importFlags) (snapshotAnswer, error) {
+	var answer snapshotAnswer
+	dsn, err := s.databaseURL(f, w.repo)
 	if err != nil {
-		return err
+		return answer, err
+	}
+	snapshot, err := readCatalogs(ctx, dsn, importOptions(f, w.repo))
+	if err != nil {
+		return answer, err
 	}
 	text, err := json.Marshal(snapshot)
 	if err != nil {
-		return fmt.Errorf("write snapshot: %w", err)
+		return answer, fmt.Errorf("write snapshot: %w", err)
 	}
 	// Somebody may have put a key into a comment.
-	if err := tenants.RefuseSecret("schema", string(text)); err != nil {
-		return publicError(err)
+	if err := refuseSecrets(field{"schema", string(text)}); err != nil {
+		return answer, err
 	}
+	err = w.client.do(ctx, http.MethodPut, w.project()+"/schema?source=postgres", json.RawMessage(text), &answer)
+	return answer, err
+}
+
+func (s *session) importByManagement(ctx context.Context, w *workplace) (snapshotAnswer, error) {
 	var answer snapshotAnswer
-	path := "/projects/" + url.PathEscape(link.Project) + "/schema?source=postgres"
-	if err := c.do(ctx, http.MethodPut, path, json.RawMessage(text), &answer); err != nil {
-		return err
+	token, err := s.accessToken()
+	if err != nil {
+		return answer, err
 	}
-	s.printer.data = answer
-	s.printer.done("schema", "imported %s and %s", counted(answer.Relations, "relation"), counted(answer.Functions, "function"))
-	if files, err := repo.surfaceFiles(""); err == nil && len(files) > 0 {
-		s.printer.line("Next: chumbo push")
-		return nil
-	}
-	s.printer.line("Next: write supabase/chumbo/main.yaml, then chumbo push --dry-run")
-	return nil
+	body := map[string]string{"access_token": token.Reveal()}
+	err = w.client.do(ctx, http.MethodPost, w.project()+"/schema/import/management", body, &answer)
+	return answer, err
 }
 
 func (s *session) databaseURL(f importFlags, repo *repository) (string, error) {

@@ -4,44 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-type linkFlags struct{ projectURL, key, slug, name string }
+type linkFlags struct {
+	projectURL, key, slug, name string
+	verify, yes                 bool
+	configure                   bool
+	authorizationPath           string
+}
 
 func linkCommand(s *session) *cobra.Command {
 	var f linkFlags
 	c := &cobra.Command{
 		Use:   "link",
-		Short: "Register the Supabase project of this folder, or check it again",
-		Long: `Register the Supabase project of this folder with the server, or check it again.
+		Short: "Register the Supabase project of this folder, check it again, prove that it is yours",
+		Long: `Register the Supabase project of this folder with the server, or check it again;
+then prove that it is yours, with a function that a migration puts into its
+database.
 
 What is not given as a flag comes from SUPABASE_URL, SUPABASE_PUBLISHABLE_KEY
-(or SUPABASE_ANON_KEY), and supabase/config.toml, which stands for a project
-that runs on this machine. Never pass a secret or service_role key: it is not
-needed, and it is refused before anything is sent.`,
+(or SUPABASE_ANON_KEY), the project that supabase link chose, and
+supabase/config.toml, which stands for a project that runs on this machine.
+Never pass a secret or service_role key: it is not needed, and it is refused
+before anything is sent.
+
+With --configure, the project's OAuth server is switched on first, together with
+client registration and the path of its consent page, by Supabase's Management
+API. The access token for that comes from SUPABASE_ACCESS_TOKEN and goes to
+api.supabase.com only.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.link(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.linkProject(cmd.Context(), f) },
 	}
 	c.Flags().StringVar(&f.projectURL, "project-url", "", "the project's URL, such as https://abcdefghijklmnopqrst.supabase.co")
 	c.Flags().StringVar(&f.key, "publishable-key", "", "the project's publishable key (sb_publishable_…) or legacy anon key")
 	c.Flags().StringVar(&f.slug, "slug", "", "the project's name in URLs: lower-case letters, digits and dashes")
 	c.Flags().StringVar(&f.name, "name", "", "the project's name for people; the slug when left out")
+	c.Flags().BoolVar(&f.verify, "verify", false, "exit with 1 unless the project is proven to be yours")
+	c.Flags().BoolVar(&f.yes, "yes", false, "write and configure without asking")
+	c.Flags().BoolVar(&f.configure, "configure", false, "switch the project's OAuth server on first")
+	c.Flags().StringVar(&f.authorizationPath, "authorization-path", "/oauth/consent", "with --configure: the path of the app's consent page")
 	return c
 }
 
-func (s *session) link(ctx context.Context, f linkFlags) error {
+func (s *session) linkProject(ctx context.Context, f linkFlags) error {
 	repo, err := findRepository(s.env.Dir)
 	if err != nil {
 		return err
 	}
-	f = s.fillLink(f, repo)
+	f, source, err := s.fillLink(f, repo)
+	if err != nil {
+		return err
+	}
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -49,56 +69,99 @@ func (s *session) link(ctx context.Context, f linkFlags) error {
 	if err != nil {
 		return err
 	}
-	answer, err := c.register(ctx, f)
+	if source != "" {
+		s.printer.done("project_url", "project %s, of %s", f.projectURL, source)
+	}
+	if f.configure {
+		if err := s.configure(ctx, f); err != nil {
+			return err
+		}
+	}
+	answer, again, err := c.register(ctx, f)
 	if err != nil {
 		return s.showRefusedLink(err)
 	}
 	s.showFindings(answer.Findings)
-	link := linkFile{Server: c.server(), Project: answer.Project.Slug}
-	changed, err := repo.writeLink(link)
+	data := map[string]any{"project": answer.Project, "findings": answer.Findings, "link_file": linkPath}
+	s.printer.data = data
+	w := &workplace{repo: repo, client: c, link: linkFile{Server: c.server(), Project: answer.Project.Slug}}
+	changed, err := repo.writeLink(w.link)
 	if err != nil {
+		s.printer.done("project", "registered as %s", answer.Project.Slug)
 		return err
 	}
 	if changed {
-		s.printer.done("link_file", "wrote %s", repo.show(repo.linkPath()))
+		s.printer.done("link_file", "wrote %s", linkPath)
 	}
-	s.printer.data = map[string]any{
-		"project": answer.Project, "findings": answer.Findings, "link_file": repo.show(repo.linkPath()),
+	proof, err := s.prove(ctx, w, f, again)
+	if err != nil {
+		return err
 	}
-	s.printer.line("Linked to %s. Next: chumbo import", answer.Project.Slug)
+	data["ownership"] = proof
+	s.endLink(w, proof, len(answer.Notes) > 0)
+	if f.verify && !proof.Verified {
+		return errShown
+	}
 	return nil
 }
 
-// fillLink fills what no flag gave.
-func (s *session) fillLink(f linkFlags, repo *repository) linkFlags {
-	first := func(values ...string) string {
-		for _, v := range values {
-			if v != "" {
-				return v
-			}
+// endLink says what comes next: the proof where the server serves nothing
+// without it, else the schema.
+func (s *session) endLink(w *workplace, p proof, required bool) {
+	next := []string{"chumbo import"}
+	if required && !p.Verified {
+		next = append(p.steps, next...)
+	}
+	s.printer.end("Linked to "+w.link.Project+".", next...)
+}
+
+// fillLink fills what no flag gave. source says where the project's URL is
+// from, where that was no flag.
+func (s *session) fillLink(f linkFlags, repo *repository) (filled linkFlags, source string, err error) {
+	if f.projectURL == "" {
+		f.projectURL, source, err = s.findProject(repo)
+		if err != nil {
+			return f, "", err
 		}
-		return ""
 	}
-	local, slug := "", ""
-	if repo.config != nil {
-		local = fmt.Sprintf("http://127.0.0.1:%d", repo.config.API.Port)
-		slug = slugOf(repo.config.ProjectID)
-	}
-	f.projectURL = strings.TrimSuffix(first(f.projectURL, s.env.Getenv("SUPABASE_URL"), local), "/")
+	f.projectURL = strings.TrimSuffix(f.projectURL, "/")
 	f.key = first(f.key, s.env.Getenv("SUPABASE_PUBLISHABLE_KEY"), s.env.Getenv("SUPABASE_ANON_KEY"))
-	f.slug = first(f.slug, slug)
+	if repo.config != nil {
+		f.slug = first(f.slug, slugOf(repo.config.ProjectID))
+	}
 	f.name = first(f.name, f.slug)
-	return f
+	return f, source, nil
+}
+
+var hostedRef = regexp.MustCompile(`^[a-z]{20}$`)
+
+// findProject looks for the project that this folder is about. The hosted one
+// that supabase link chose comes before the one on this machine.
+func (s *session) findProject(repo *repository) (address, source string, err error) {
+	if address := s.env.Getenv("SUPABASE_URL"); address != "" {
+		return address, "SUPABASE_URL", nil
+	}
+	ref, err := repo.read(projectRef, maxText)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	if ref = strings.TrimSpace(ref); hostedRef.MatchString(ref) {
+		return "https://" + ref + ".supabase.co", projectRef, nil
+	}
+	if repo.config != nil {
+		return fmt.Sprintf("http://127.0.0.1:%d", repo.config.API.Port), configPath, nil
+	}
+	return "", "", nil
 }
 
 // check refuses what must not be sent, and what cannot be right.
 func (f linkFlags) check() error {
-	for field, value := range map[string]string{
-		"--project-url": f.projectURL, "--publishable-key": f.key, "--slug": f.slug, "--name": f.name,
-	} {
-		if err := tenants.RefuseSecret(field, value); err != nil {
-			return publicError(err)
-		}
+	err := refuseSecrets(
+		field{"--project-url", f.projectURL}, field{"--publishable-key", f.key}, field{"--slug", f.slug},
+		field{"--name", f.name}, field{"--authorization-path", f.authorizationPath},
+	)
+	if err != nil {
+		return err
 	}
 	if f.projectURL == "" {
 		return usage("no project: pass --project-url, or run this in a folder with supabase/config.toml")
@@ -118,23 +181,24 @@ func (f linkFlags) check() error {
 
 // register registers the project, or probes it again when this organization
 // has it already under the same slug.
-func (c *client) register(ctx context.Context, f linkFlags) (projectAnswer, error) {
+func (c *client) register(ctx context.Context, f linkFlags) (answer projectAnswer, again bool, err error) {
 	var have projectAnswer
 	path := "/projects/" + url.PathEscape(f.slug)
-	err := c.do(ctx, http.MethodGet, path, nil, &have)
+	err = c.do(ctx, http.MethodGet, path, nil, &have)
 	if err != nil && !isStatus(err, http.StatusNotFound) {
-		return have, err
+		return answer, false, err
 	}
-	var answer projectAnswer
 	if err != nil {
-		return answer, c.do(ctx, http.MethodPost, "/projects", map[string]string{
+		err = c.do(ctx, http.MethodPost, "/projects", map[string]string{
 			"url": f.projectURL, "publishable_key": f.key, "slug": f.slug, "name": f.name,
 		}, &answer)
+		return answer, false, err
 	}
 	if have.Project.TypedURL != f.projectURL && have.Project.APIOrigin != f.projectURL {
-		return answer, fmt.Errorf("the name %s is taken by your project at %s: pass another --slug for %s", f.slug, have.Project.TypedURL, f.projectURL)
+		return answer, false, fmt.Errorf("the name %s is taken by your project at %s: pass another --slug for %s", f.slug, have.Project.TypedURL, f.projectURL)
 	}
-	return answer, c.do(ctx, http.MethodPost, path+"/probe", map[string]string{"publishable_key": f.key}, &answer)
+	err = c.do(ctx, http.MethodPost, path+"/probe", map[string]string{"publishable_key": f.key}, &answer)
+	return answer, true, err
 }
 
 // showRefusedLink shows the checks of a refused registration; the failed ones

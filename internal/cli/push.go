@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,177 +15,376 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
+type pushFlags struct {
+	dryRun, yes bool
+	overrides   []string
+}
+
 func pushCommand(s *session) *cobra.Command {
-	var dryRun bool
+	var f pushFlags
 	c := &cobra.Command{
 		Use:   "push [surface]",
 		Short: "Publish the surface files of this folder",
 		Long: `Publish supabase/chumbo/<surface>.yaml, or every surface file when none is named.
 
+What would change for connected clients is shown first. On a terminal, anything
+that is not safe is asked about; elsewhere, what breaks clients needs --yes.
 Problems are printed as file:line:column. With --dry-run everything is checked
-and nothing is kept or published.`,
+and nothing is kept or published.
+
+A serious finding about the database stops a push, until it is fixed or
+overridden: --override <finding>=<reason>. The reason is kept with the revision.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.push(cmd.Context(), strings.Join(args, ""), dryRun)
+			return s.push(cmd.Context(), oneSurface(args), f)
 		},
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "check only")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show the plan and the diff, change nothing")
+	c.Flags().BoolVar(&f.yes, "yes", false, "publish without asking, what breaks clients too")
+	c.Flags().StringArrayVar(&f.overrides, "override", nil, "finding=reason of a serious finding to publish over; may be repeated")
 	return c
 }
 
 // pushed is what --json says of one surface.
 type pushed struct {
-	Surface  string        `json:"surface"`
-	File     string        `json:"file"`
-	Revision int           `json:"revision,omitempty"`
-	Digest   string        `json:"digest,omitempty"`
-	URLs     []string      `json:"urls,omitempty"`
-	Problems []problemLine `json:"problems"`
-	Tools    []toolPreview `json:"tools,omitempty"`
-	Notes    []string      `json:"notes,omitempty"`
+	Surface   string               `json:"surface"`
+	File      string               `json:"file"`
+	Outcome   string               `json:"outcome"` // published, unchanged, planned, refused, not_tried
+	Revision  int                  `json:"revision,omitempty"`
+	Digest    string               `json:"digest,omitempty"`
+	Class     surfaces.ChangeClass `json:"class,omitempty"`
+	Changes   []surfaces.Change    `json:"changes,omitempty"`
+	Lines     []surfaces.Line      `json:"lines,omitempty"`
+	Findings  []surfaces.Finding   `json:"findings,omitempty"`
+	Blocking  []string             `json:"blocking,omitempty"`
+	Live      *revisionName        `json:"live,omitempty"`
+	URLs      []string             `json:"urls,omitempty"`
+	Problems  []problemLine        `json:"problems"`
+	Tools     []toolPreview        `json:"tools,omitempty"`
+	Notes     []string             `json:"notes,omitempty"`
+	overrides []surfaces.Override
+	text      string
 }
 
-func (s *session) push(ctx context.Context, only string, dryRun bool) error {
-	repo, c, link, err := s.linked()
+// Outcomes of a push.
+const (
+	outcomePublished = "published"
+	outcomeUnchanged = "unchanged"
+	outcomePlanned   = "planned"
+	outcomeRefused   = "refused"
+	outcomeNotTried  = "not_tried"
+)
+
+func (s *session) push(ctx context.Context, only string, f pushFlags) error {
+	w, err := s.linked()
 	if err != nil {
 		return err
 	}
-	files, err := repo.surfaceFiles(only)
+	files, err := w.repo.surfaceFiles(only)
 	if err != nil {
 		return err
 	}
-	results := make([]pushed, 0, len(files))
-	refused := false
-	for _, f := range files {
-		result, err := s.pushFile(ctx, c, repo, link, f, dryRun)
-		if err != nil && !errors.Is(err, errShown) {
+	overrides, err := readOverrides(f.overrides)
+	if err != nil {
+		return err
+	}
+	results := make([]*pushed, 0, len(files))
+	for _, file := range files {
+		results = append(results, &pushed{Surface: file.surface, File: file.path, Outcome: outcomeNotTried, Problems: []problemLine{}})
+	}
+	s.printer.data = map[string]any{"dry_run": f.dryRun, "surfaces": results}
+	err = s.pushAll(ctx, w, results, overrides, f)
+	if err != nil && !errors.Is(err, errShown) {
+		s.showNotTried(results)
+	}
+	return err
+}
+
+// pushAll plans everything before it publishes anything, so that a file that
+// cannot be read or a wrong override is known in time.
+func (s *session) pushAll(ctx context.Context, w *workplace, results []*pushed, overrides []surfaces.Override, f pushFlags) error {
+	for _, r := range results {
+		if err := s.planFile(ctx, w, r, f); err != nil {
 			return err
 		}
-		refused = refused || err != nil
-		results = append(results, result)
 	}
-	s.printer.data = map[string]any{"dry_run": dryRun, "surfaces": results}
-	if refused {
+	if err := assignOverrides(results, overrides); err != nil {
+		return err
+	}
+	for _, r := range results {
+		if err := s.settle(ctx, w, r, f); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(results, func(r *pushed) bool { return r.Outcome == outcomeRefused }) {
 		return errShown
 	}
 	return nil
 }
 
-// linked is where a command of a linked folder works.
-func (s *session) linked() (*repository, *client, linkFile, error) {
-	repo, err := findRepository(s.env.Dir)
-	if err != nil {
-		return nil, nil, linkFile{}, err
-	}
-	c, err := s.client()
-	if err != nil {
-		return nil, nil, linkFile{}, err
-	}
-	link, err := repo.link(c.server())
-	return repo, c, link, err
-}
-
-func (s *session) pushFile(ctx context.Context, c *client, repo *repository, link linkFile, f surfaceFile, dryRun bool) (pushed, error) {
-	result := pushed{Surface: f.surface, File: repo.show(f.path), Problems: []problemLine{}}
-	if err := tenants.CheckSurfaceSlug(f.surface); err != nil {
-		message := result.File + ": " + fault.From(err).Message
-		s.printer.step(step{ID: f.surface, Status: "fail", Message: message, Fix: "give the file another name: the surface is named after it"})
-		return result, errShown
-	}
-	text, err := readSurfaceFile(repo, f)
-	if err != nil {
-		return result, err
-	}
-	if strings.TrimSpace(text) == "" { // to the server it would mean: publish the draft
-		result.Problems = linesOf([]fault.Issue{{Line: 1, Column: 1, Message: "the file is empty; start with version: 1"}})
-		s.showProblems(result)
-		return result, s.refusedFile(result)
-	}
-	base := "/projects/" + url.PathEscape(link.Project) + "/surfaces/" + url.PathEscape(f.surface)
-	if dryRun {
-		err = s.checkFile(ctx, c, base, text, &result)
-	} else {
-		err = s.publishFile(ctx, c, base, text, serverName(link.Project, f.surface), &result)
-	}
-	var p *problem
-	if errors.As(err, &p) && p.Status == http.StatusUnprocessableEntity && len(p.Issues) > 0 {
-		result.Problems = linesOf(p.Issues)
-		s.showProblems(result)
-		return result, s.refusedFile(result)
-	}
-	return result, err
-}
-
-func (s *session) refusedFile(r pushed) error {
-	errs := 0
-	for _, p := range r.Problems {
-		if p.Severity == "error" {
-			errs++
+// showNotTried ends a push that was cut off: what was published is said
+// already, and this is the rest.
+func (s *session) showNotTried(results []*pushed) {
+	for _, r := range results {
+		if r.Outcome == outcomeNotTried || r.Outcome == outcomePlanned {
+			r.Outcome = outcomeNotTried
+			s.printer.step(step{ID: r.Surface, Status: "skip", Message: r.File + ": not published", Fix: "chumbo push " + r.Surface})
 		}
 	}
-	s.printer.step(step{ID: r.Surface, Status: "fail", Message: r.File + ": " + counted(errs, "problem") + ", nothing published"})
-	return errShown
 }
 
-func readSurfaceFile(repo *repository, f surfaceFile) (string, error) {
-	info, err := os.Stat(f.path)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", repo.show(f.path), err)
+// readOverrides reads finding=reason. An id holds no equals sign before the
+// reason's.
+func readOverrides(given []string) ([]surfaces.Override, error) {
+	var overrides []surfaces.Override
+	for _, text := range given {
+		id, reason, found := strings.Cut(text, "=")
+		if id = strings.TrimSpace(id); !found || id == "" || strings.TrimSpace(reason) == "" {
+			return nil, usage("--override is finding=reason, such as --override 'table_without_rls:public.notes=an import of ours, no user reaches it'")
+		}
+		overrides = append(overrides, surfaces.Override{Finding: id, Reason: strings.TrimSpace(reason)})
 	}
-	if info.Size() > surfaces.MaxFileBytes {
-		return "", usage("%s is over 256 KiB: split it into several surfaces", repo.show(f.path))
-	}
-	b, err := os.ReadFile(f.path)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", repo.show(f.path), err)
-	}
-	if err := tenants.RefuseSecret(repo.show(f.path), string(b)); err != nil {
-		return "", publicError(err)
-	}
-	return string(b), nil
+	return overrides, nil
 }
 
-func (s *session) checkFile(ctx context.Context, c *client, base, text string, result *pushed) error {
-	var answer fileAnswer
-	if err := c.do(ctx, http.MethodPut, base+"/file?dry_run=true", map[string]string{"file": text}, &answer); err != nil {
-		return err
+// assignOverrides gives each surface the overrides of findings that stop it.
+// One that stops no surface is a mistake.
+func assignOverrides(results []*pushed, overrides []surfaces.Override) error {
+	for _, o := range overrides {
+		used := false
+		for _, r := range results {
+			if slices.Contains(r.Blocking, o.Finding) {
+				r.overrides = append(r.overrides, o)
+				used = true
+			}
+		}
+		if !used {
+			return usage("no finding %s stops any of these surfaces: take it out of --override", o.Finding)
+		}
 	}
-	result.Digest, result.Problems, result.Tools = answer.Digest, answer.Problems, answer.Tools
-	s.showProblems(*result)
-	if !answer.Accepted {
-		return s.refusedFile(*result)
-	}
-	verdict := "would be published"
-	if answer.Live {
-		verdict = "is live already"
-	}
-	s.printer.done(result.Surface, "%s: %s, %s", result.File, counted(len(answer.Tools), "tool"), verdict)
 	return nil
 }
 
-func (s *session) publishFile(ctx context.Context, c *client, base, text, name string, result *pushed) error {
-	var answer publishAnswer
-	if err := c.do(ctx, http.MethodPost, base+"/publish", map[string]string{"file": text}, &answer); err != nil {
+// planFile asks what publishing the file would do and shows that. A refusal is
+// the file's own: the others go on.
+func (s *session) planFile(ctx context.Context, w *workplace, r *pushed, f pushFlags) error {
+	if err := tenants.CheckSurfaceSlug(r.Surface); err != nil {
+		s.refuse(r, fault.From(err).Message, "give the file another name: the surface is named after it")
+		return nil
+	}
+	text, err := readSurfaceFile(w.repo, fileOf(r.Surface))
+	if err != nil {
 		return err
 	}
-	result.Revision, result.Digest, result.URLs = answer.Revision, answer.Digest, answer.URLs
-	result.Problems, result.Notes = answer.Problems, answer.Notes
-	s.showProblems(*result)
+	if strings.TrimSpace(text) == "" { // to the server it would mean: the draft
+		r.Problems = []problemLine{{Line: 1, Column: 1, Message: "the file is empty; start with version: 1", Severity: "error"}}
+		s.refuseFile(r)
+		return nil
+	}
+	plan, err := w.plan(ctx, r.Surface, text)
+	var p *problem
+	if errors.As(err, &p) && p.Status == http.StatusUnprocessableEntity && len(p.Issues) > 0 {
+		r.Problems = linesOf(p.Issues)
+		s.refuseFile(r)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.take(plan, text)
+	if !plan.Accepted {
+		s.refuseFile(r)
+		return nil
+	}
+	s.showProblems(r)
+	switch {
+	case plan.Same:
+		r.Outcome = outcomeUnchanged
+	case plan.Pinned:
+		s.refuse(r, "the surface is pinned, nothing published", "chumbo unpin "+r.Surface)
+	default:
+		r.Outcome = outcomePlanned
+		s.showPlanned(r, plan, f.dryRun)
+	}
+	return nil
+}
+
+func (r *pushed) take(p planAnswer, text string) {
+	r.text, r.Digest, r.Class, r.Changes, r.Lines = text, p.Digest, p.Class, p.Changes, p.Lines
+	r.Findings, r.Blocking, r.Live, r.Problems, r.Tools = p.Findings, p.Blocking, p.Live, p.Problems, p.Tools
+	if r.Problems == nil {
+		r.Problems = []problemLine{}
+	}
+}
+
+func (w *workplace) plan(ctx context.Context, surface, text string) (planAnswer, error) {
+	var plan planAnswer
+	return plan, w.client.do(ctx, http.MethodPost, w.surface(surface)+"/plan", map[string]string{"file": text}, &plan)
+}
+
+// settle ends one surface: published, unchanged, or why not.
+func (s *session) settle(ctx context.Context, w *workplace, r *pushed, f pushFlags) error {
+	switch {
+	case r.Outcome == outcomeUnchanged && f.dryRun:
+		s.printer.done(r.Surface, "%s: %s, is live already", r.File, counted(len(r.Tools), "tool"))
+		r.Revision = r.Live.number()
+		return nil
+	case r.Outcome == outcomeUnchanged:
+		return s.showUnchanged(ctx, w, r)
+	case r.Outcome != outcomePlanned:
+		return nil
+	case s.blocked(r):
+		return nil
+	case f.dryRun:
+		s.showWouldPublish(r)
+		return nil
+	}
+	if ok, err := s.mayPublish(ctx, r, f.yes); err != nil || !ok {
+		return err
+	}
+	return s.publish(ctx, w, r)
+}
+
+func (s *session) showWouldPublish(r *pushed) {
+	status, text := "pass", fmt.Sprintf("%s: %s, would be published", r.File, counted(len(r.Tools), "tool"))
+	fix := ""
+	if r.Class == surfaces.ChangeBreaks {
+		status, text, fix = "warn", text+" and breaks connected clients", "chumbo push "+r.Surface+" --yes"
+	}
+	s.printer.step(step{ID: r.Surface, Status: status, Message: text, Fix: fix})
+}
+
+// blocked refuses a surface with a serious finding that is not overridden.
+func (s *session) blocked(r *pushed) bool {
+	stop := false
+	for _, found := range r.Findings {
+		overridden := slices.ContainsFunc(r.overrides, func(o surfaces.Override) bool { return o.Finding == found.ID })
+		if !slices.Contains(r.Blocking, found.ID) || overridden {
+			continue
+		}
+		stop = true
+		s.printer.step(step{
+			ID: r.Surface + ":" + found.ID, Status: "fail", Message: found.Summary,
+			Fix: strings.TrimSpace(found.SQL) + "\nor publish over it: --override '" + found.ID + "=<reason>'",
+		})
+	}
+	if stop {
+		s.refuse(r, "a serious finding about the database, nothing published", "apply the SQL, then chumbo import, then chumbo push "+r.Surface)
+	}
+	return stop
+}
+
+// mayPublish asks before what is not safe. Where nobody can answer, what
+// breaks clients needs --yes.
+func (s *session) mayPublish(ctx context.Context, r *pushed, yes bool) (bool, error) {
+	ok, err := s.consent(ctx, r.Class, yes, "Publish "+r.Surface)
+	if err != nil || ok {
+		return ok, err
+	}
+	text := "not published"
+	if !s.asks() {
+		text = "breaks connected clients, nothing published"
+	}
+	s.refuse(r, text, "chumbo push "+r.Surface+" --yes")
+	return false, nil
+}
+
+// consent decides by what a change means for connected clients.
+func (s *session) consent(ctx context.Context, class surfaces.ChangeClass, yes bool, what string) (bool, error) {
+	switch {
+	case class != surfaces.ChangeBreaks && class != surfaces.ChangeBehaviour:
+		return true, nil
+	case class == surfaces.ChangeBehaviour && !s.asks():
+		return true, nil
+	case class == surfaces.ChangeBehaviour:
+		return s.agree(ctx, yes, what+"? It changes what connected clients see.")
+	}
+	return s.agree(ctx, yes, what+"? It breaks connected clients.")
+}
+
+// publish publishes what was planned, if what was live then still is.
+func (s *session) publish(ctx context.Context, w *workplace, r *pushed) error {
+	expect := ""
+	if r.Live != nil {
+		expect = r.Live.Digest
+	}
+	body := map[string]any{"file": r.text, "expect": expect}
+	if len(r.overrides) > 0 {
+		body["overrides"] = r.overrides
+	}
+	var answer publishAnswer
+	err := w.client.do(ctx, http.MethodPost, w.surface(r.Surface)+"/publish", body, &answer)
+	var p *problem
+	switch {
+	case errors.As(err, &p) && p.Status == http.StatusUnprocessableEntity && len(p.Issues) > 0 && p.Issues[0].Line > 0:
+		r.Problems = linesOf(p.Issues)
+		s.refuseFile(r)
+		return nil
+	case hasCode(err, "live_moved"):
+		errors.As(err, &p)
+		s.refuse(r, p.Error(), "chumbo diff "+r.Surface+" shows how it differs now; then chumbo pull or chumbo push "+r.Surface)
+		s.printer.suggest("chumbo diff " + r.Surface)
+		return nil
+	case err != nil && (isStatus(err, http.StatusConflict) || isStatus(err, http.StatusUnprocessableEntity)):
+		s.refuse(r, err.Error(), "")
+		return nil
+	case err != nil:
+		return err
+	}
+	r.Outcome, r.Revision, r.Digest = outcomePublished, answer.Revision, answer.Digest
+	r.URLs, r.Notes = answer.URLs, answer.Notes
 	verdict := fmt.Sprintf("revision %d is live", answer.Revision)
 	if !answer.Created {
-		verdict = fmt.Sprintf("unchanged, revision %d is live", answer.Revision)
+		r.Outcome = outcomeUnchanged
+		verdict = fmt.Sprintf("revision %d is live again", answer.Revision)
+		if r.Live.number() == answer.Revision {
+			verdict = fmt.Sprintf("unchanged, revision %d is live", answer.Revision)
+		}
 	}
-	s.printer.done(result.Surface, "%s: %s", result.File, verdict)
-	for _, note := range answer.Notes {
-		s.printer.step(step{ID: result.Surface, Status: "warn", Message: note})
-	}
-	if len(answer.URLs) > 0 {
-		s.printer.line("      %s", answer.URLs[0])
-	}
-	if len(answer.Notes) == 0 && len(answer.URLs) > 0 {
-		s.printer.line("      Next: paste this URL into an MCP client, such as: claude mcp add --transport http %s %s", name, answer.URLs[0])
-	}
+	s.printer.done(r.Surface, "%s: %s", r.File, verdict)
+	s.showServed(w, r)
 	return nil
+}
+
+func (n *revisionName) number() int {
+	if n == nil {
+		return 0
+	}
+	return n.Number
+}
+
+// showUnchanged shows a surface whose file is live already.
+func (s *session) showUnchanged(ctx context.Context, w *workplace, r *pushed) error {
+	list, err := w.surfaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, have := range list.Surfaces {
+		if have.Slug == r.Surface {
+			r.URLs, r.Notes = have.URLs, list.Notes
+		}
+	}
+	r.Revision = r.Live.number()
+	s.printer.done(r.Surface, "%s: unchanged, revision %d is live", r.File, r.Revision)
+	s.showServed(w, r)
+	return nil
+}
+
+// showServed says where the surface is, and what keeps people from it.
+func (s *session) showServed(w *workplace, r *pushed) {
+	for i, note := range r.Notes {
+		s.printer.step(step{ID: fmt.Sprintf("%s:note:%d", r.Surface, i+1), Status: "warn", Message: note})
+	}
+	if len(r.URLs) == 0 {
+		return
+	}
+	s.printer.line("      %s", r.URLs[0])
+	if len(r.Notes) > 0 {
+		return
+	}
+	add := "claude mcp add --transport http " + serverName(w.link.Project, r.Surface) + " " + r.URLs[0]
+	s.printer.suggest(add)
+	s.printer.line("      Next: paste this URL into an MCP client, such as: %s", add)
 }
 
 // serverName is what the surface's own page calls it in client configuration.
@@ -197,12 +395,29 @@ func serverName(project, surface string) string {
 	return project + "-" + surface
 }
 
-// showProblems prints problems the way compilers do, so that editors find the
-// place.
-func (s *session) showProblems(r pushed) {
+func (s *session) refuse(r *pushed, message, fix string) {
+	r.Outcome = outcomeRefused
+	s.printer.step(step{ID: r.Surface, Status: "fail", Message: r.File + ": " + message, Fix: fix})
+}
+
+// refuseFile refuses a file for its problems.
+func (s *session) refuseFile(r *pushed) {
+	s.showProblems(r)
+	errs := 0
 	for _, p := range r.Problems {
-		s.printer.line("%s:%d:%d: %s: %s", r.File, p.Line, p.Column, p.Severity, p.Message)
+		if p.Severity == "error" {
+			errs++
+		}
 	}
+	s.refuse(r, counted(errs, "problem")+", nothing published", "")
+}
+
+func readSurfaceFile(repo *repository, f surfaceFile) (string, error) {
+	text, err := repo.read(f.path, surfaces.MaxFileBytes)
+	if err != nil {
+		return "", err
+	}
+	return text, refuseSecrets(field{f.path, text})
 }
 
 func counted(n int, noun string) string {

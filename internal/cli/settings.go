@@ -1,16 +1,10 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
+	"bufio"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -22,55 +16,79 @@ type session struct {
 	env      Environment
 	printer  *printer
 	insecure bool
+	answers  *bufio.Reader // of env.In, from the first question on
 }
 
 // settings is where the server is and who we are to it.
 type settings struct {
-	server *url.URL
-	token  seal.Secret
+	server  *url.URL
+	token   seal.Secret
+	fromEnv bool // CHUMBO_URL said which server
 }
 
-// settings reads CHUMBO_URL and CHUMBO_TOKEN, or ~/.config/chumbo/config. Both
-// come from the same place, so that a token never goes to a server it was not
-// given for. A repository's files have no say.
+const tokenPrefix = "cht_"
+
+// settings reads CHUMBO_URL and CHUMBO_TOKEN, or what chumbo login kept. A
+// token goes only to the server it was given for: the one of the variable to
+// that of the other variable, a kept one to its own. A repository's files have
+// no say.
 func (s *session) settings() (settings, error) {
 	address, token := s.env.Getenv("CHUMBO_URL"), s.env.Getenv("CHUMBO_TOKEN")
-	if address == "" && token == "" {
-		var err error
-		if address, token, err = s.configFile(); err != nil {
+	if err := refuseSecrets(field{"CHUMBO_URL", address}, field{"CHUMBO_TOKEN", token}); err != nil {
+		return settings{}, err
+	}
+	fromEnv := address != ""
+	if token == "" {
+		kept, err := s.keptAccount(address)
+		if err != nil {
 			return settings{}, err
 		}
+		address, token = first(kept.URL, address), kept.Token
 	}
 	if address == "" {
-		return settings{}, usage("no server: set CHUMBO_URL, such as https://mcp.example.test, and CHUMBO_TOKEN")
+		return settings{}, usage("no server: run chumbo login --server https://mcp.example.test, or set CHUMBO_URL and CHUMBO_TOKEN")
 	}
-	if token == "" {
-		return settings{}, usage("no token: set CHUMBO_TOKEN to an API token of the server (it starts with cht_)")
-	}
-	if err := tenants.RefuseSecret("CHUMBO_TOKEN", token); err != nil {
-		return settings{}, publicError(err)
-	}
-	if !strings.HasPrefix(token, "cht_") {
-		return settings{}, usage("CHUMBO_TOKEN is not an API token: it starts with cht_")
-	}
-	server, err := s.serverURL(address)
+	server, err := s.serverURL("CHUMBO_URL", address)
 	if err != nil {
 		return settings{}, err
 	}
-	return settings{server: server, token: seal.NewSecret(token)}, nil
+	if token == "" {
+		return settings{}, usage("not signed in at %s: run chumbo login --server %s, or set CHUMBO_TOKEN to an API token of it (it starts with cht_)", server, server)
+	}
+	if !strings.HasPrefix(token, tokenPrefix) {
+		return settings{}, usage("CHUMBO_TOKEN is not an API token: it starts with cht_")
+	}
+	return settings{server: server, token: seal.NewSecret(token), fromEnv: fromEnv}, nil
 }
 
-func (s *session) serverURL(address string) (*url.URL, error) {
+// keptAccount is what chumbo login kept for the server at address, or for the
+// last one signed in to where address is empty.
+func (s *session) keptAccount(address string) (account, error) {
+	kept, err := s.readAccounts()
+	if err != nil || address == "" {
+		return kept.account, err
+	}
+	server, err := s.serverURL("CHUMBO_URL", address)
+	if err != nil {
+		return account{}, err
+	}
+	found, _ := kept.at(server.String())
+	return found, nil
+}
+
+// serverURL reads a server's address; name says where it was given.
+func (s *session) serverURL(name, address string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return nil, usage("CHUMBO_URL is not a server's address: write it as https://mcp.example.test")
+		return nil, usage("%s is not a server's address: write it as https://mcp.example.test", name)
 	}
 	if u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, usage("CHUMBO_URL is the server's address alone, without a path: https://%s", u.Host)
+		return nil, usage("%s is the server's address alone, without a path: https://%s", name, u.Host)
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) && !s.insecure {
-		return nil, usage("CHUMBO_URL is plain http, and the token would be readable on the way: use https, or --insecure on a network you trust")
+		return nil, usage("%s is plain http, and the token would be readable on the way: use https, or --insecure on a network you trust", name)
 	}
+	u.Host = strings.ToLower(u.Host)
 	return u, nil
 }
 
@@ -79,33 +97,15 @@ func loopback(host string) bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// configFile reads url and token from ~/.config/chumbo/config (TOML). A file
-// that others may read is refused. No file is no error.
-func (s *session) configFile() (address, token string, err error) {
-	dir := s.env.Getenv("XDG_CONFIG_HOME")
-	if dir == "" {
-		if s.env.Home == "" {
-			return "", "", nil
+// field is one thing that may be sent or shown, and where it came from.
+type field struct{ name, value string }
+
+// refuseSecrets refuses the first field that holds a secret key.
+func refuseSecrets(fields ...field) error {
+	for _, f := range fields {
+		if err := tenants.RefuseSecret(f.name, f.value); err != nil {
+			return publicError(err)
 		}
-		dir = filepath.Join(s.env.Home, ".config")
 	}
-	path := filepath.Join(dir, "chumbo", "config")
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("read %s: %w", path, err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", "", usage("%s holds a token and others may read it: run chmod 600 on it", path)
-	}
-	var file struct {
-		URL   string `toml:"url"`
-		Token string `toml:"token"`
-	}
-	if _, err := toml.DecodeFile(path, &file); err != nil {
-		return "", "", usage("%s is not valid TOML: it holds url = \"…\" and token = \"…\"", path) // the cause would quote the token's line
-	}
-	return file.URL, file.Token, nil
+	return nil
 }

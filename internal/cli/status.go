@@ -5,116 +5,201 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 func statusCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show the server, the linked project and its surfaces",
+		Short: "Show the server, the linked project and its surfaces, and what comes next",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return s.status(cmd.Context()) },
 	}
 }
 
+// statusData is what --json says.
+type statusData struct {
+	Server       string             `json:"server"`
+	Organization organization       `json:"organization"`
+	Role         string             `json:"role"`
+	Project      project            `json:"project"`
+	Ownership    ownershipAnswer    `json:"ownership"`
+	Schema       *snapshotAnswer    `json:"schema"`
+	Surfaces     []surface          `json:"surfaces"`
+	Drift        map[string]drift   `json:"drift"`
+	Findings     []surfaces.Finding `json:"findings"`
+	Changed      []string           `json:"changed"` // surfaces whose local file is not what is live
+}
+
 func (s *session) status(ctx context.Context) error {
-	repo, c, link, err := s.linked()
+	w, err := s.linked()
 	if err != nil {
 		return err
 	}
 	var who me
-	if err := c.do(ctx, http.MethodGet, "/me", nil, &who); err != nil {
+	if err := w.client.do(ctx, http.MethodGet, "/me", nil, &who); err != nil {
 		return err
 	}
-	s.printer.done("server", "server %s, organization %s (%s), as %s", c.server(), who.Organization.Name, who.Organization.Slug, who.Role)
+	data := &statusData{Server: w.client.server(), Organization: who.Organization, Role: who.Role, Findings: []surfaces.Finding{}}
+	s.printer.done("server", "server %s, organization %s (%s), as %s", data.Server, who.Organization.Name, who.Organization.Slug, who.Role)
+	for _, part := range []func(context.Context, *workplace, *statusData) error{
+		s.showProject, s.showSchema, s.showSurfaces, s.showLocal, s.showPosture,
+	} {
+		if err := part(ctx, w, data); err != nil {
+			return err
+		}
+	}
+	s.printer.data = data
+	s.printer.end("", nextOf(data)...)
+	return nil
+}
 
-	base := "/projects/" + url.PathEscape(link.Project)
-	var answer projectAnswer
-	if err := c.do(ctx, http.MethodGet, base, nil, &answer); err != nil {
-		return err
-	}
-	p := answer.Project
-	s.printer.done("project", "project %s at %s, issuer %s", p.Slug, p.APIOrigin, p.Issuer)
-	schema := s.showSchema(ctx, c, base)
-
-	var list surfacesAnswer
-	if err := c.do(ctx, http.MethodGet, base+"/surfaces", nil, &list); err != nil {
-		return err
-	}
-	changed, err := s.showSurfaces(ctx, c, repo, base, list)
-	if err != nil {
-		return err
-	}
-	for _, note := range list.Notes {
-		s.printer.step(step{ID: "project", Status: "warn", Message: note})
-	}
-	s.printer.data = map[string]any{
-		"server": c.server(), "organization": who.Organization, "role": who.Role, "project": p,
-		"schema": schema, "surfaces": list.Surfaces, "changed": changed,
+// nextOf is the first thing that is missing.
+func nextOf(d *statusData) []string {
+	switch {
+	case d.Schema == nil:
+		return []string{"chumbo import"}
+	case len(d.Surfaces) == 0 && len(d.Changed) == 0:
+		return []string{"chumbo init", "chumbo push"}
+	case len(d.Changed) > 0:
+		return []string{"chumbo push --dry-run", "chumbo push"}
 	}
 	return nil
 }
 
-func (s *session) showSchema(ctx context.Context, c *client, base string) *snapshotAnswer {
-	var schema snapshotAnswer
-	err := c.do(ctx, http.MethodGet, base+"/schema?summary=true", nil, &schema)
-	if err != nil && !isStatus(err, http.StatusNotFound) {
-		s.printer.step(step{ID: "schema", Status: "warn", Message: "the schema snapshot cannot be read: " + err.Error()})
-		return nil
+func (s *session) showProject(ctx context.Context, w *workplace, d *statusData) error {
+	var answer projectAnswer
+	if err := w.client.do(ctx, http.MethodGet, w.project(), nil, &answer); err != nil {
+		return err
 	}
-	if err != nil {
+	p := answer.Project
+	d.Project = p
+	s.printer.done("project", "project %s at %s, issuer %s", p.Slug, p.APIOrigin, p.Issuer)
+	if err := w.client.do(ctx, http.MethodGet, w.project()+"/ownership", nil, &d.Ownership); err != nil {
+		return err
+	}
+	switch o := d.Ownership; {
+	case o.Verified && o.Misses > 0:
+		s.printer.step(step{
+			ID: "ownership", Status: "warn", Fix: "chumbo link",
+			Message: fmt.Sprintf("the proof that the project is yours was missed %s: keep chumbo_ownership() in its database", counted(o.Misses, "time")),
+		})
+	case o.Verified:
+		s.proven(o.Method)
+	case o.TakenOverAt != nil:
+		s.printer.step(step{ID: "ownership", Status: "warn", Message: "somebody else proved that this project is theirs", Fix: "chumbo link"})
+	default:
+		s.printer.step(step{ID: "ownership", Status: "warn", Message: "the project is not proven to be yours", Fix: "chumbo link"})
+	}
+	return nil
+}
+
+func (s *session) showSchema(ctx context.Context, w *workplace, d *statusData) error {
+	var schema snapshotAnswer
+	err := w.client.do(ctx, http.MethodGet, w.project()+"/schema?summary=true", nil, &schema)
+	switch {
+	case isStatus(err, http.StatusNotFound):
 		s.printer.step(step{ID: "schema", Status: "warn", Message: "no schema snapshot yet", Fix: "chumbo import"})
 		return nil
+	case err != nil:
+		return err
 	}
+	d.Schema = &schema
 	s.printer.done("schema", "schema of %s and %s", counted(schema.Relations, "relation"), counted(schema.Functions, "function"))
-	return &schema
+	return nil
 }
 
-// showSurfaces shows every surface of the project and every surface file that
-// is not what is live. It returns the names of the latter.
-func (s *session) showSurfaces(ctx context.Context, c *client, repo *repository, base string, list surfacesAnswer) ([]string, error) {
-	files, err := repo.surfaceFiles("")
+// showSurfaces shows every surface of the project, with what moved under it.
+func (s *session) showSurfaces(ctx context.Context, w *workplace, d *statusData) error {
+	list, err := w.surfaces(ctx)
+	if err != nil {
+		return err
+	}
+	d.Surfaces, d.Drift = listed(list.Surfaces), map[string]drift{}
+	for _, have := range list.Surfaces {
+		s.printer.done(have.Slug, "%s", describe(have))
+		if have.LiveRevision == 0 {
+			continue
+		}
+		moved, err := w.drift(ctx, have.Slug)
+		if err != nil {
+			return err
+		}
+		if s.showDrift(have, moved) {
+			d.Drift[have.Slug] = moved
+		}
+	}
+	for i, note := range list.Notes {
+		s.printer.step(step{ID: fmt.Sprintf("note:%d", i+1), Status: "warn", Message: note})
+	}
+	return nil
+}
+
+func describe(have surface) string {
+	text := fmt.Sprintf("surface %s: %s", have.Slug, strings.ReplaceAll(have.State, "_", "-"))
+	if have.LiveRevision == 0 {
+		return text + ", nothing published"
+	}
+	text += fmt.Sprintf(", revision %d", have.LiveRevision)
+	if have.Pinned {
+		text += " (pinned)"
+	}
+	return text + ", " + strings.Join(have.URLs, " ")
+}
+
+// showLocal shows every surface file that is not what is live.
+func (s *session) showLocal(ctx context.Context, w *workplace, d *statusData) error {
+	d.Changed = []string{}
+	files, err := w.repo.surfaceFiles("")
 	var none *usageError
 	if err != nil && !errors.As(err, &none) {
-		return nil, err
-	}
-	changed := []string{}
-	for _, have := range list.Surfaces {
-		text := fmt.Sprintf("surface %s: %s", have.Slug, strings.ReplaceAll(have.State, "_", "-"))
-		if have.LiveRevision > 0 {
-			text += fmt.Sprintf(", revision %d, %s", have.LiveRevision, strings.Join(have.URLs, " "))
-		} else {
-			text += ", nothing published"
-		}
-		s.printer.done(have.Slug, "%s", text)
+		return err
 	}
 	for _, f := range files {
-		live, err := s.isLive(ctx, c, repo, base, f)
+		text, err := readSurfaceFile(w.repo, f)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !live {
-			changed = append(changed, f.surface)
-			s.printer.step(step{ID: f.surface, Status: "warn", Message: repo.show(f.path) + " is not what is live", Fix: "chumbo push " + f.surface})
+		plan, err := w.plan(ctx, f.surface, text)
+		if err != nil && !isStatus(err, http.StatusBadRequest) { // a file name that no surface can have
+			return err
+		}
+		if !plan.Same {
+			d.Changed = append(d.Changed, f.surface)
+			s.printer.step(step{ID: f.surface + ":file", Status: "warn", Message: f.path + " is not what is live", Fix: "chumbo push " + f.surface})
 		}
 	}
-	return changed, nil
+	return nil
 }
 
-// isLive reports whether the local file is the live revision. A file that
-// would be refused is not.
-func (s *session) isLive(ctx context.Context, c *client, repo *repository, base string, f surfaceFile) (bool, error) {
-	text, err := readSurfaceFile(repo, f)
-	if err != nil {
-		return false, err
+// showPosture shows the serious findings about the database, and counts the
+// others.
+func (s *session) showPosture(ctx context.Context, w *workplace, d *statusData) error {
+	if d.Schema == nil {
+		return nil
 	}
-	var answer fileAnswer
-	err = c.do(ctx, http.MethodPut, base+"/surfaces/"+url.PathEscape(f.surface)+"/file?dry_run=true", map[string]string{"file": text}, &answer)
-	if isStatus(err, http.StatusBadRequest) {
-		return false, nil // a file name that no surface can have
+	var answer postureAnswer
+	if err := w.client.do(ctx, http.MethodGet, w.project()+"/posture", nil, &answer); err != nil {
+		return err
 	}
-	return answer.Live, err
+	d.Findings = listed(answer.Findings)
+	others := 0
+	for _, f := range answer.Findings {
+		if f.Severity != surfaces.FindingSerious {
+			others++
+			continue
+		}
+		s.printer.step(step{ID: "finding:" + f.ID, Status: "warn", Message: f.Summary, Fix: f.SQL})
+	}
+	if others > 0 {
+		s.printer.step(step{
+			ID: "findings", Status: "warn", Message: counted(others, "lesser finding") + " about the database",
+			Fix: "chumbo status --json lists them with their SQL; so does the dashboard",
+		})
+	}
+	return nil
 }

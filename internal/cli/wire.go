@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"time"
+
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
@@ -17,12 +19,15 @@ type finding struct {
 	Facts   map[string]string `json:"facts,omitempty"`
 }
 
+type organization struct {
+	Slug string `json:"slug"`
+	Name string `json:"name"`
+}
+
 type me struct {
-	Organization struct {
-		Slug string `json:"slug"`
-		Name string `json:"name"`
-	} `json:"organization"`
-	Role string `json:"role"`
+	Organization organization `json:"organization"`
+	Role         string       `json:"role"`
+	Scope        string       `json:"scope"`
 }
 
 type project struct {
@@ -41,6 +46,17 @@ type project struct {
 type projectAnswer struct {
 	Project  project   `json:"project"`
 	Findings []finding `json:"findings"`
+	Notes    []string  `json:"notes"` // what else stands between the project and its users
+}
+
+type ownershipAnswer struct {
+	Verified    bool       `json:"verified"`
+	Method      string     `json:"method,omitempty"`
+	VerifiedAt  *time.Time `json:"verified_at,omitempty"`
+	CheckedAt   *time.Time `json:"checked_at,omitempty"`
+	Misses      int        `json:"misses"`
+	TakenOverAt *time.Time `json:"taken_over_at,omitempty"`
+	Token       string     `json:"token"` // what chumbo_ownership() must return
 }
 
 type snapshotAnswer struct {
@@ -54,6 +70,7 @@ type surface struct {
 	State        string   `json:"state"`
 	URLs         []string `json:"urls"`
 	LiveRevision int      `json:"live_revision"`
+	Pinned       bool     `json:"pinned"`
 }
 
 type surfacesAnswer struct {
@@ -73,14 +90,63 @@ type toolPreview struct {
 	Name        string               `json:"name"`
 	Title       string               `json:"title"`
 	Annotations surfaces.Annotations `json:"annotations"`
+	Weight      int                  `json:"weight"` // about as many tokens
 }
 
-type fileAnswer struct {
-	Accepted bool          `json:"accepted"` // no error among the problems
-	Digest   string        `json:"digest"`
-	Live     bool          `json:"live"`
-	Problems []problemLine `json:"problems"`
-	Tools    []toolPreview `json:"tools"`
+type revisionName struct {
+	Number int    `json:"number"`
+	Digest string `json:"digest"`
+}
+
+type planAnswer struct {
+	Accepted bool                 `json:"accepted"` // no error among the problems
+	Digest   string               `json:"digest"`
+	Same     bool                 `json:"same"`  // what it compiles to is what is live
+	Again    int                  `json:"again"` // an earlier revision that would go live again
+	Class    surfaces.ChangeClass `json:"class"`
+	Changes  []surfaces.Change    `json:"changes"`
+	Lines    []surfaces.Line      `json:"lines"`
+	Findings []surfaces.Finding   `json:"findings"`
+	Blocking []string             `json:"blocking"` // ids of findings that need an override
+	Pinned   bool                 `json:"pinned"`
+	Live     *revisionName        `json:"live"`
+	Problems []problemLine        `json:"problems"`
+	Tools    []toolPreview        `json:"tools"`
+}
+
+type revision struct {
+	revisionName
+	Title     string    `json:"title"`
+	CreatedAt time.Time `json:"created_at"`
+	Live      bool      `json:"live"`
+	File      string    `json:"file,omitempty"` // of one revision alone
+}
+
+type revisionsAnswer struct {
+	Revisions []revision `json:"revisions"`
+}
+
+type comparison struct {
+	From    revisionName      `json:"from"`
+	To      revisionName      `json:"to"`
+	Changes []surfaces.Change `json:"changes"`
+	Lines   []surfaces.Line   `json:"lines"`
+}
+
+type storedFile struct {
+	File  string `json:"file"`
+	Draft bool   `json:"draft"`
+}
+
+type drift struct {
+	Known   bool          `json:"known"`
+	Drifted bool          `json:"drifted"`
+	Objects []string      `json:"objects"`
+	Broken  []problemLine `json:"broken"`
+}
+
+type postureAnswer struct {
+	Findings []surfaces.Finding `json:"findings"`
 }
 
 type publishAnswer struct {
