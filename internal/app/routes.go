@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/api"
 	"github.com/chumbo-dev/chumbo/internal/mcp"
-	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 	"github.com/chumbo-dev/chumbo/web"
 )
@@ -82,35 +80,6 @@ func startPage(publicURL, version string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = web.WritePage(r.Context(), w, http.StatusOK, web.Start(web.StartPage{PublicURL: publicURL, Version: version}))
 	})
-}
-
-// connectPage is what a browser sees at a surface URL. It shows what the live
-// revision declares, never what a particular caller may see.
-func connectPage(log *slog.Logger) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ep, ok := mcp.EndpointOf(r.Context())
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		page := web.ConnectPage{
-			Title: ep.Title, ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), SignIn: ep.Access.Has(surfaces.ModeOAuth),
-		}
-		for _, tool := range mcp.ToolsOf(r.Context()) {
-			page.Tools = append(page.Tools, web.ConnectTool{Title: tool.Title, ReadOnly: tool.Annotations.ReadOnly})
-		}
-		if err := web.WritePage(r.Context(), w, http.StatusOK, web.Connect(page)); err != nil {
-			log.WarnContext(r.Context(), "write connect page", "error", err)
-		}
-	})
-}
-
-// serverName is a short name for client configuration.
-func serverName(ep *tenants.Endpoint) string {
-	if ep.SurfaceSlug == tenants.MainSurface {
-		return ep.Project.Slug
-	}
-	return ep.Project.Slug + "-" + ep.SurfaceSlug
 }
 
 // ownHosts are the hosts that egress must never call: ours.

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/chumbo-dev/chumbo/internal/mcp"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+	"github.com/chumbo-dev/chumbo/web"
+)
+
+// connectPage is what a browser sees at a surface URL. It shows what the live
+// revision declares, never what a particular caller may see. ?client= opens
+// the steps of one client.
+func connectPage(log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ep, ok := mcp.EndpointOf(r.Context())
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		page := web.ConnectPage{
+			Title: ep.Title, ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), State: ep.State,
+			SignIn: ep.Access.Has(surfaces.ModeOAuth), Open: ep.Access.Has(surfaces.ModePublic), Client: r.URL.Query().Get("client"),
+		}
+		for _, tool := range mcp.ToolsOf(r.Context()) {
+			page.Tools = append(page.Tools, web.ConnectTool{
+				Title: tool.Title, Description: tool.Description, ReadOnly: tool.Annotations.ReadOnly, Destructive: tool.Annotations.Destructive,
+			})
+		}
+		if err := web.WritePage(r.Context(), w, http.StatusOK, web.Connect(page)); err != nil {
+			log.WarnContext(r.Context(), "write connect page", "error", err)
+		}
+	})
+}
+
+// serverName is a short name for client configuration.
+func serverName(ep *tenants.Endpoint) string {
+	if ep.SurfaceSlug == tenants.MainSurface {
+		return ep.Project.Slug
+	}
+	return ep.Project.Slug + "-" + ep.SurfaceSlug
+}

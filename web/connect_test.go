@@ -1,0 +1,261 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/a-h/templ"
+	"golang.org/x/net/html"
+
+	"github.com/chumbo-dev/chumbo/internal/tenants"
+)
+
+// odd names and URLs that a surface never has, and that must not hurt.
+var oddPages = []ConnectPage{
+	{ServerName: "acme", ResourceURL: "https://mcp.example.test/acme/mcp"},
+	{ServerName: "acme-reports", ResourceURL: "http://localhost:8080/acme/reports/mcp"},
+	{ServerName: `a "b" 'c' $(d) \e` + "`f`", ResourceURL: `https://mcp.example.test/a'b/"c"?x=1&y=<z>+%20`},
+	{ServerName: "größe 漢字 🙂", ResourceURL: "https://mcp.example.test/größe/mcp"},
+}
+
+func render(t *testing.T, page templ.Component) string {
+	t.Helper()
+	var b strings.Builder
+	if err := page.Render(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestCursorLinkCarriesNameAndServer(t *testing.T) {
+	t.Parallel()
+	for _, p := range oddPages {
+		u, err := url.Parse(string(cursorLink(p)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := base64.StdEncoding.DecodeString(u.Query().Get("config"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got server
+		if err := json.Unmarshal(raw, &got); err != nil {
+			t.Fatal(err)
+		}
+		if u.Scheme != "cursor" || u.Host != "anysphere.cursor-deeplink" || u.Path != "/mcp/install" || u.Query().Get("name") != p.ServerName || got.URL != p.ResourceURL {
+			t.Errorf("%s: name %q, server %s", u, u.Query().Get("name"), raw)
+		}
+		if strings.Contains(u.RawQuery, "+") {
+			t.Errorf("%s: a plus is a space to some and a plus to others", u)
+		}
+	}
+}
+
+func TestVSCodeLinksCarryTheServer(t *testing.T) {
+	t.Parallel()
+	for _, p := range oddPages {
+		for _, scheme := range []string{vscode, vscodeInsiders} {
+			escaped, ok := strings.CutPrefix(string(vscodeLink(p, scheme)), scheme+":mcp/install?")
+			if !ok {
+				t.Fatalf("link %s", vscodeLink(p, scheme))
+			}
+			raw, err := url.PathUnescape(escaped) // as decodeURIComponent: a plus stays a plus
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got server
+			if err := json.Unmarshal([]byte(raw), &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Name != p.ServerName || got.Type != "http" || got.URL != p.ResourceURL {
+				t.Errorf("server %+v", got)
+			}
+		}
+	}
+}
+
+func TestConfigurationFilesNameTheServer(t *testing.T) {
+	t.Parallel()
+	for _, p := range oddPages {
+		for text, check := range map[string]func(map[string]map[string]server) bool{
+			claudeCodeConfig(p): func(c map[string]map[string]server) bool {
+				s := c["mcpServers"][p.ServerName]
+				return s.Type == "http" && s.URL == p.ResourceURL
+			},
+			cursorConfig(p): func(c map[string]map[string]server) bool { return c["mcpServers"][p.ServerName].URL == p.ResourceURL },
+			vscodeConfig(p): func(c map[string]map[string]server) bool {
+				s := c["servers"][p.ServerName]
+				return s.Type == "http" && s.URL == p.ResourceURL
+			},
+			geminiConfig(p): func(c map[string]map[string]server) bool {
+				return c["mcpServers"][p.ServerName].HTTPURL == p.ResourceURL
+			},
+			remoteConfig(p): func(c map[string]map[string]server) bool {
+				s := c["mcpServers"][p.ServerName]
+				return s.Command == "npx" && strings.Join(s.Args, "\n") == "-y\nmcp-remote\n"+p.ResourceURL+"\n--auth-timeout\n300"
+			},
+		} {
+			var config map[string]map[string]server
+			if err := json.Unmarshal([]byte(text), &config); err != nil || !check(config) {
+				t.Errorf("%v: %s", err, text)
+			}
+		}
+	}
+	if got := codexConfig(oddPages[0]); got != "[mcp_servers.acme]\nurl = \"https://mcp.example.test/acme/mcp\"" {
+		t.Errorf("codex: %s", got)
+	}
+	if got := codexConfig(oddPages[2]); !strings.HasPrefix(got, `[mcp_servers."a \"b\" 'c'`) {
+		t.Errorf("codex: %s", got)
+	}
+}
+
+// TestCommandsReachTheProgramAsMeant lets a real shell read them.
+func TestCommandsReachTheProgramAsMeant(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell on this machine")
+	}
+	for _, p := range oddPages {
+		for command, want := range map[string][]string{
+			claudeCodeCommand(p): {"mcp", "add", "--transport", "http", p.ServerName, p.ResourceURL},
+			codexCommand(p):      {"mcp", "add", p.ServerName, "--url", p.ResourceURL},
+			codexSignIn(p):       {"mcp", "login", p.ServerName},
+			geminiCommand(p):     {"mcp", "add", "--transport", "http", p.ServerName, p.ResourceURL},
+			vscodeCommand(p):     {"--add-mcp", vscodeServer(p)},
+			inspectorCommand(p):  {"@modelcontextprotocol/inspector", "--cli", "--transport", "http", "--server-url", p.ResourceURL, "--method", "tools/list"},
+		} {
+			script := `show() { for word; do printf '%s\n' "$word"; done; }; claude() { show "$@"; }; codex() { show "$@"; }; gemini() { show "$@"; }; code() { show "$@"; }; npx() { show "$@"; }; ` + command
+			out, err := exec.Command(shell, "-c", script).Output()
+			if err != nil || string(out) != strings.Join(want, "\n")+"\n" {
+				t.Errorf("%s gives %q (%v)", command, out, err)
+			}
+		}
+	}
+}
+
+func hostilePage() ConnectPage {
+	p := ConnectPage{
+		Title: `<script>alert(1)</script>` + "\u202e" + strings.Repeat("long ", 2000), ServerName: "acme", ResourceURL: oddPages[2].ResourceURL,
+		SignIn: true, State: tenants.StateLive, Client: `"><svg onload=alert(2)>`,
+	}
+	for i := range 200 {
+		p.Tools = append(p.Tools, ConnectTool{
+			Title:       strings.Repeat(`"<img src=x onerror=alert(3)>`+"\u2066", 400),
+			Description: strings.Repeat("<svg><script>alert(4)</script></svg>", 300),
+			ReadOnly:    i%2 == 0, Destructive: i%3 == 0,
+		})
+	}
+	return p
+}
+
+func TestConnectPageShowsHostileTextAsText(t *testing.T) {
+	t.Parallel()
+	for _, tools := range []int{1, 40, 200} {
+		p := hostilePage()
+		p.Tools = p.Tools[:tools]
+		page := render(t, Connect(p))
+		doc, err := html.Parse(strings.NewReader(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scripts := 0
+		for n := range doc.Descendants() {
+			if n.Type != html.ElementNode {
+				continue
+			}
+			switch n.Data {
+			case "script":
+				scripts++
+			case "svg", "img", "iframe", "style":
+				t.Errorf("the page has an element %s", n.Data)
+			}
+			for _, a := range n.Attr {
+				if strings.HasPrefix(a.Key, "on") || a.Key == "style" {
+					t.Errorf("the page has an attribute %s", a.Key)
+				}
+			}
+		}
+		if scripts != 1 {
+			t.Errorf("%d scripts, want the copy button's", scripts)
+		}
+		if strings.ContainsAny(page, "\u202e\u2066") {
+			t.Error("the page holds characters that turn text around")
+		}
+		if len(page) > 150_000 { // of nothing but quotes and angle brackets; see the next test for a sound one
+			t.Errorf("%d bytes with %d hostile tools", len(page), tools)
+		}
+	}
+}
+
+func TestConnectPageOfTwoHundredToolsIsSmall(t *testing.T) {
+	t.Parallel()
+	p := oddPages[0]
+	p.Title, p.SignIn = "Acme", true
+	for i := range 200 {
+		p.Tools = append(p.Tools, ConnectTool{Title: fmt.Sprintf("%03d %s", i, strings.Repeat("a", 96)), Description: strings.Repeat("d", 2000), ReadOnly: true})
+	}
+	if page := render(t, Connect(p)); len(page) > 60_000 || !strings.Contains(page, "199 aaa") {
+		t.Errorf("%d bytes", len(page))
+	}
+}
+
+func TestConnectPageSaysHowTheSurfaceStands(t *testing.T) {
+	t.Parallel()
+	page := func(edit func(*ConnectPage)) string {
+		p := oddPages[0]
+		p.Title, p.SignIn, p.State = "Acme", true, tenants.StateLive
+		p.Tools = []ConnectTool{{Title: "List customers", ReadOnly: true}, {Title: "Archive a customer", Destructive: true}}
+		edit(&p)
+		return render(t, Connect(p))
+	}
+	for name, tc := range map[string]struct {
+		edit func(*ConnectPage)
+		has  []string
+		not  []string
+	}{
+		"live":      {func(*ConnectPage) {}, []string{"your Acme account", "deletes or overwrites", "It can change", "/mcp auth acme"}, []string{"Paused", "Read-only for now", "Switched off"}},
+		"paused":    {func(p *ConnectPage) { p.State = tenants.StatePaused }, []string{"Paused.", "Wait until it is back"}, []string{"Read-only for now"}},
+		"read only": {func(p *ConnectPage) { p.State = tenants.StateReadOnly }, []string{"Read-only for now.", "Switched off for now"}, []string{"Paused."}},
+		"public":    {func(p *ConnectPage) { p.SignIn, p.Open = false, true }, []string{"No sign-in is needed", "Choose no authentication"}, []string{"A browser opens", "/mcp auth"}},
+		"both":      {func(p *ConnectPage) { p.Open = true }, []string{"Part of it needs no sign-in"}, nil},
+		"empty":     {func(p *ConnectPage) { p.Tools = nil }, []string{"Nothing is offered"}, nil},
+		"one open":  {func(p *ConnectPage) { p.Client = "cursor" }, []string{`value="cursor" checked`}, []string{`value="claude" checked`}},
+		"unknown":   {func(p *ConnectPage) { p.Client = "netscape" }, []string{`value="claude" checked`}, nil},
+	} {
+		text := page(tc.edit)
+		for _, want := range tc.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing", name, want)
+			}
+		}
+		for _, not := range tc.not {
+			if strings.Contains(text, not) {
+				t.Errorf("%s: says %q", name, not)
+			}
+		}
+	}
+}
+
+// TestEveryClientHasATabAndAPanel: the style sheet names each of them.
+func TestEveryClientHasATabAndAPanel(t *testing.T) {
+	t.Parallel()
+	css, err := static.ReadFile("static/components.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := render(t, Connect(oddPages[0]))
+	for _, c := range connectClients {
+		if strings.Count(page, `data-client="`+c.ID+`"`) != 1 || !strings.Contains(page, ">"+c.Name+"<") {
+			t.Errorf("%s has no panel or no tab", c.Name)
+		}
+		if !strings.Contains(string(css), `[value="`+c.ID+`"]:checked`) {
+			t.Errorf("the style sheet never shows the panel of %s", c.Name)
+		}
+	}
+}
