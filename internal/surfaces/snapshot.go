@@ -16,6 +16,7 @@ type Snapshot struct {
 	Composites []CompositeType  `json:"composites"`
 	Relations  []RelationSchema `json:"relations"`
 	Functions  []FunctionSchema `json:"functions"`
+	Trigrams   string           `json:"trigrams,omitempty"` // schema of the extension pg_trgm; empty where it is not installed
 }
 
 // SchemaInfo is one exposed schema.
@@ -75,12 +76,30 @@ type RelationSchema struct {
 	Comment         string         `json:"comment,omitempty"` // data, not instructions; cut at MaxComment characters
 	RLS             bool           `json:"rls"`               // row level security is enabled
 	Policies        int            `json:"policies"`
+	PolicyRoles     []PolicyRole   `json:"policy_roles,omitempty"`     // roles that a policy names and lets in
 	SecurityInvoker bool           `json:"security_invoker,omitempty"` // views: runs with the caller's rights
+	Delete          []string       `json:"delete,omitempty"`           // roles that may delete
+	Public          []string       `json:"public,omitempty"`           // commands that every role may, because PUBLIC may
 	Columns         []ColumnSchema `json:"columns"`                    // in the table's order
 	PrimaryKey      []string       `json:"primary_key"`                // in key order; empty when there is none
 	Unique          []UniqueKey    `json:"unique"`
-	ForeignKeys     []ForeignKey   `json:"foreign_keys"`
+	ForeignKeys     []ForeignKey   `json:"foreign_keys"` // to relations of the snapshot
 	Indexes         []IndexSchema  `json:"indexes"`
+}
+
+// The commands that rights and policies are about.
+const (
+	CommandSelect = "select"
+	CommandInsert = "insert"
+	CommandUpdate = "update"
+	CommandDelete = "delete"
+)
+
+// PolicyRole is a role that permissive policies name, and for which commands.
+// Policies for everybody (TO PUBLIC, or no TO at all) name nobody.
+type PolicyRole struct {
+	Role     string   `json:"role"`
+	Commands []string `json:"commands"`
 }
 
 // ColumnSchema is a column. Select, Insert and Update list the roles that may.

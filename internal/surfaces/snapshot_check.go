@@ -100,6 +100,12 @@ func (r *RelationSchema) normalize() {
 	r.Comment = cut(r.Comment)
 	r.Columns, r.PrimaryKey = notNil(r.Columns), notNil(r.PrimaryKey)
 	r.Unique, r.ForeignKeys, r.Indexes = notNil(r.Unique), notNil(r.ForeignKeys), notNil(r.Indexes)
+	r.Delete, r.Public = sortedNames(r.Delete), sortedNames(r.Public)
+	for i := range r.PolicyRoles {
+		r.PolicyRoles[i].Commands = sortedNames(r.PolicyRoles[i].Commands)
+	}
+	r.PolicyRoles = slices.DeleteFunc(r.PolicyRoles, func(p PolicyRole) bool { return len(p.Commands) == 0 })
+	slices.SortFunc(r.PolicyRoles, func(a, b PolicyRole) int { return cmp.Compare(a.Role, b.Role) })
 	for i := range r.Columns {
 		c := &r.Columns[i]
 		c.Comment = cut(c.Comment)
