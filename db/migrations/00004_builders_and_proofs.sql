@@ -118,6 +118,8 @@ alter table revisions add column change_class text not null default 'first' chec
 alter table revisions add column overrides jsonb not null default '[]'; -- [{finding, reason, by}]
 alter table surfaces add column pinned_at timestamptz;         -- the live revision is held
 alter table surfaces add column pinned_by uuid;
+alter table surfaces add column live_at timestamptz;           -- when what is live was made live, and by whom
+alter table surfaces add column live_by uuid;
 alter table surfaces add column draft_by uuid;
 alter table surfaces add column draft_at timestamptz;
 
@@ -155,7 +157,7 @@ revoke delete on projects, surfaces, revisions, schema_snapshots, domains from c
 revoke update (state, updated_at) on surfaces from chumbo_system;
 revoke update (verified_at, verified_by, ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, updated_at) on projects from chumbo_system;
 revoke update on builders from chumbo_system;
-alter table surfaces drop column draft_at, drop column draft_by, drop column pinned_by, drop column pinned_at;
+alter table surfaces drop column draft_at, drop column draft_by, drop column live_by, drop column live_at, drop column pinned_by, drop column pinned_at;
 alter table revisions drop column overrides, drop column change_class, drop column summary;
 drop table notices, registrations;
 drop index projects_api_origin;

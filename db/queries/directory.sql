@@ -10,6 +10,7 @@ select (select exists (select from domains d where d.host = @host and d.verified
     coalesce(p.issuer, '') as issuer, coalesce(p.jwks_uri, '') as jwks_uri,
     coalesce(p.publishable_key, '') as publishable_key,
     coalesce(p.scopes_supported, '{}')::text[] as scopes_supported, p.verified_at,
+    coalesce(encode(p.logo_digest, 'hex'), '')::text as logo,
     (select exists (select from projects o where o.api_origin = p.api_origin and o.verified_at is not null and o.id <> p.id))::boolean as proven_elsewhere,
     coalesce(r.number, 0)::integer as revision, coalesce(r.digest, ''::bytea) as digest,
     coalesce(r.title, '') as title, coalesce(r.access, 'null'::jsonb) as access,

@@ -17,7 +17,7 @@ where organization_id = @organization_id and id = @id
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at;
+    registration_enabled, findings, probed_at, logo_digest;
 
 -- name: TakeProof :exec
 -- Somebody else proved the origin.

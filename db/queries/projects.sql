@@ -34,7 +34,7 @@ where organization_id = @organization_id and id = @id
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at;
+    registration_enabled, findings, probed_at, logo_digest;
 
 -- name: SetProjectSlug :execrows
 update projects set slug = @slug, updated_at = @now where organization_id = @organization_id and id = @id;
@@ -76,19 +76,19 @@ delete from projects where organization_id = @organization_id and id = @id;
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 from projects where organization_id = @organization_id and slug = @slug;
 
 -- name: GetProject :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 from projects where organization_id = @organization_id and id = @id;
 
 -- name: ListProjects :many
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 from projects where organization_id = @organization_id order by slug;

@@ -45,6 +45,7 @@ select (select exists (select from domains d where d.host = $1 and d.verified_at
     coalesce(p.issuer, '') as issuer, coalesce(p.jwks_uri, '') as jwks_uri,
     coalesce(p.publishable_key, '') as publishable_key,
     coalesce(p.scopes_supported, '{}')::text[] as scopes_supported, p.verified_at,
+    coalesce(encode(p.logo_digest, 'hex'), '')::text as logo,
     (select exists (select from projects o where o.api_origin = p.api_origin and o.verified_at is not null and o.id <> p.id))::boolean as proven_elsewhere,
     coalesce(r.number, 0)::integer as revision, coalesce(r.digest, ''::bytea) as digest,
     coalesce(r.title, '') as title, coalesce(r.access, 'null'::jsonb) as access,
@@ -87,6 +88,7 @@ type LookupSurfaceRow struct {
 	PublishableKey  string
 	ScopesSupported []string
 	VerifiedAt      *time.Time
+	Logo            string
 	ProvenElsewhere bool
 	Revision        int32
 	Digest          []byte
@@ -118,6 +120,7 @@ func (q *Queries) LookupSurface(ctx context.Context, arg LookupSurfaceParams) (L
 		&i.PublishableKey,
 		&i.ScopesSupported,
 		&i.VerifiedAt,
+		&i.Logo,
 		&i.ProvenElsewhere,
 		&i.Revision,
 		&i.Digest,

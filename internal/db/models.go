@@ -170,6 +170,15 @@ type Project struct {
 	RegistrationEnabled bool
 	Findings            json.RawMessage
 	ProbedAt            *time.Time
+	LogoDigest          []byte
+}
+
+type ProjectLogo struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	Digest         []byte
+	Png            []byte
+	CreatedAt      time.Time
 }
 
 type Registration struct {
@@ -232,6 +241,8 @@ type Surface struct {
 	UpdatedAt      time.Time
 	PinnedAt       *time.Time
 	PinnedBy       *id.Builder
+	LiveAt         *time.Time
+	LiveBy         *id.Builder
 	DraftBy        *id.Builder
 	DraftAt        *time.Time
 }

@@ -208,7 +208,7 @@ where organization_id = $4 and id = $5
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 `
 
 type SetProofParams struct {
@@ -256,6 +256,7 @@ func (q *Queries) SetProof(ctx context.Context, arg SetProofParams) (Project, er
 		&i.RegistrationEnabled,
 		&i.Findings,
 		&i.ProbedAt,
+		&i.LogoDigest,
 	)
 	return i, err
 }

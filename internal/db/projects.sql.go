@@ -125,7 +125,7 @@ const getProject = `-- name: GetProject :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 from projects where organization_id = $1 and id = $2
 `
 
@@ -164,6 +164,7 @@ func (q *Queries) GetProject(ctx context.Context, arg GetProjectParams) (Project
 		&i.RegistrationEnabled,
 		&i.Findings,
 		&i.ProbedAt,
+		&i.LogoDigest,
 	)
 	return i, err
 }
@@ -172,7 +173,7 @@ const getProjectBySlug = `-- name: GetProjectBySlug :one
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 from projects where organization_id = $1 and slug = $2
 `
 
@@ -211,6 +212,7 @@ func (q *Queries) GetProjectBySlug(ctx context.Context, arg GetProjectBySlugPara
 		&i.RegistrationEnabled,
 		&i.Findings,
 		&i.ProbedAt,
+		&i.LogoDigest,
 	)
 	return i, err
 }
@@ -272,7 +274,7 @@ const listProjects = `-- name: ListProjects :many
 select organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 from projects where organization_id = $1 order by slug
 `
 
@@ -312,6 +314,7 @@ func (q *Queries) ListProjects(ctx context.Context, organizationID id.Organizati
 			&i.RegistrationEnabled,
 			&i.Findings,
 			&i.ProbedAt,
+			&i.LogoDigest,
 		); err != nil {
 			return nil, err
 		}
@@ -427,7 +430,7 @@ where organization_id = $12 and id = $13
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
-    registration_enabled, findings, probed_at
+    registration_enabled, findings, probed_at, logo_digest
 `
 
 type UpdateProjectFactsParams struct {
@@ -491,6 +494,7 @@ func (q *Queries) UpdateProjectFacts(ctx context.Context, arg UpdateProjectFacts
 		&i.RegistrationEnabled,
 		&i.Findings,
 		&i.ProbedAt,
+		&i.LogoDigest,
 	)
 	return i, err
 }

@@ -36,6 +36,7 @@ var tenantTables = map[string]access{
 	"surface_urls":     {"delete insert select update", "select"},
 	"revisions":        {"delete insert select", "select"},
 	"registrations":    {"delete insert select update", "delete"},
+	"project_logos":    {"delete insert select update", "select"},
 	"notices":          {"insert select update", "insert"},
 	"audit_events":     {"insert", "insert select"},
 	"invocations":      {"select", "delete insert select"},
@@ -226,6 +227,7 @@ func seed(t *testing.T, conn *pgx.Conn, name string) id.Organization {
 		"insert into revisions values (@org, @surface, 1, 'd', 'f', 't', '{}', 1, 'c', 's', null, now())",
 		"insert into registrations (organization_id, id, builder_id, typed_url, created_at) values (@org, gen_random_uuid(), @builder, 'u', now())",
 		"insert into notices values (@org, gen_random_uuid(), 'k', null, 't', now())",
+		"insert into project_logos values (@org, @project, sha256('logo'), 'png', now())",
 		"insert into audit_events values (@org, gen_random_uuid(), now(), 'system', 'a', 't', 'ok', '{}')",
 		"insert into invocations values (@org, gen_random_uuid(), now(), @surface, 1, 'm', 'c', 'direct', '', '', 'ok', '', 1, 1, 1, '', '')",
 	} {
@@ -309,7 +311,7 @@ var under = map[string][]string{
 	"surfaces":  {"update surfaces set live_revision = null", "delete from revisions", "delete from surface_urls"},
 	"revisions": {"update surfaces set live_revision = null"},
 	"projects": {"update surfaces set live_revision = null", "delete from revisions", "delete from surface_urls", "delete from surfaces",
-		"delete from domains", "delete from schema_snapshots"},
+		"delete from domains", "delete from schema_snapshots", "delete from project_logos"},
 }
 
 // touches runs changes without a WHERE, expects one row each, and takes them

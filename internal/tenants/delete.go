@@ -53,6 +53,9 @@ func (s *Service) removeProject(ctx context.Context, q *db.Queries, p Principal,
 	if err != nil {
 		return fmt.Errorf("forget project of registrations: %w", err)
 	}
+	if err := q.DeleteProjectLogo(ctx, db.DeleteProjectLogoParams{OrganizationID: organization, ProjectID: project}); err != nil {
+		return fmt.Errorf("delete logo: %w", err)
+	}
 	if _, err := q.DeleteProject(ctx, db.DeleteProjectParams{OrganizationID: organization, ID: project}); err != nil {
 		return fmt.Errorf("delete project: %w", err)
 	}

@@ -32,6 +32,7 @@ type ProjectRef struct {
 	JWKSURI         string
 	PublishableKey  string
 	ScopesSupported []string
+	Logo            string // digest of the project's logo in hex; empty for none
 }
 
 // State is a surface's switch.

@@ -156,6 +156,7 @@ func (d *Directory) endpoint(key lookupKey, path string, row db.LookupSurfaceRow
 		Project: ProjectRef{
 			ID: row.ProjectID, Slug: share(row.ProjectSlug), APIOrigin: share(row.APIOrigin), Issuer: share(row.Issuer),
 			JWKSURI: share(row.JWKSURI), PublishableKey: share(row.PublishableKey), ScopesSupported: shareAll(row.ScopesSupported),
+			Logo: share(row.Logo),
 		},
 		Surface: row.SurfaceID, SurfaceSlug: share(row.SurfaceSlug), Title: share(row.Title), State: State(share(row.State)),
 		Revision: int(row.Revision), Digest: hex.EncodeToString(row.Digest),

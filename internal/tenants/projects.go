@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func projectOf(row db.Project) Project {
 			Misses: int(row.OwnershipMisses), TakenOverAt: row.TakenOverAt,
 		},
 		RegistrationEnabled: row.RegistrationEnabled, Findings: row.Findings, ProbedAt: row.ProbedAt,
-		CatalogRelations: row.CatalogRelations,
+		Logo: hex.EncodeToString(row.LogoDigest), CatalogRelations: row.CatalogRelations,
 	}
 }
 

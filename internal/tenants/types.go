@@ -135,6 +135,7 @@ type Project struct {
 	RegistrationEnabled bool            // dynamic client registration, as the last probe found it
 	Findings            json.RawMessage // of the last probe: an array of doctor.Finding
 	ProbedAt            *time.Time
+	Logo                string   // digest of the logo in hex; empty for none
 	CatalogRelations    []string // the builder's list for chumbo_catalog; empty until it is generated
 }
 
