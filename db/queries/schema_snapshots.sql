@@ -13,3 +13,7 @@ on conflict (organization_id, project_id, digest) do update set created_at = exc
 select digest, snapshot, source, created_at from schema_snapshots
 where organization_id = @organization_id and project_id = @project_id
 order by created_at desc, digest limit 1;
+
+-- name: GetSchemaSnapshot :one
+select digest, snapshot, source, created_at from schema_snapshots
+where organization_id = @organization_id and project_id = @project_id and digest = @digest;

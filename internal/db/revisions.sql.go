@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/google/uuid"
 )
 
 const clearSurfaceDraft = `-- name: ClearSurfaceDraft :execrows
-update surfaces set draft = null
+update surfaces set draft = null, draft_by = null, draft_at = null
 where organization_id = $1 and id = $2 and draft is not null
 `
 
@@ -55,8 +56,9 @@ func (q *Queries) FixRootSurface(ctx context.Context, arg FixRootSurfaceParams) 
 }
 
 const getRevision = `-- name: GetRevision :one
-select r.surface_id, r.number, r.digest, r.title, r.access, r.format, r.schema_digest, r.created_by, r.created_at, r.file,
-    (s.live_revision is not distinct from r.number)::boolean as live
+
+select r.surface_id, r.number, r.digest, r.title, r.access, r.format, r.schema_digest, r.created_by, r.created_at,
+    r.summary, r.change_class, r.overrides, (s.live_revision is not distinct from r.number)::boolean as live
 from revisions r
 join surfaces s on s.organization_id = r.organization_id and s.id = r.surface_id
 where r.organization_id = $1 and r.surface_id = $2 and r.number = $3
@@ -78,10 +80,13 @@ type GetRevisionRow struct {
 	SchemaDigest []byte
 	CreatedBy    *id.Builder
 	CreatedAt    time.Time
-	File         string
+	Summary      string
+	ChangeClass  string
+	Overrides    json.RawMessage
 	Live         bool
 }
 
+// The next four describe a revision the same way.
 func (q *Queries) GetRevision(ctx context.Context, arg GetRevisionParams) (GetRevisionRow, error) {
 	row := q.db.QueryRow(ctx, getRevision, arg.OrganizationID, arg.SurfaceID, arg.Number)
 	var i GetRevisionRow
@@ -95,15 +100,20 @@ func (q *Queries) GetRevision(ctx context.Context, arg GetRevisionParams) (GetRe
 		&i.SchemaDigest,
 		&i.CreatedBy,
 		&i.CreatedAt,
-		&i.File,
+		&i.Summary,
+		&i.ChangeClass,
+		&i.Overrides,
 		&i.Live,
 	)
 	return i, err
 }
 
 const getRevisionByDigest = `-- name: GetRevisionByDigest :one
-select r.surface_id, r.number, r.digest, r.title, r.access, r.format, r.schema_digest, r.created_by, r.created_at
-from revisions r where r.organization_id = $1 and r.surface_id = $2 and r.digest = $3
+select r.surface_id, r.number, r.digest, r.title, r.access, r.format, r.schema_digest, r.created_by, r.created_at,
+    r.summary, r.change_class, r.overrides, (s.live_revision is not distinct from r.number)::boolean as live
+from revisions r
+join surfaces s on s.organization_id = r.organization_id and s.id = r.surface_id
+where r.organization_id = $1 and r.surface_id = $2 and r.digest = $3
 `
 
 type GetRevisionByDigestParams struct {
@@ -122,6 +132,10 @@ type GetRevisionByDigestRow struct {
 	SchemaDigest []byte
 	CreatedBy    *id.Builder
 	CreatedAt    time.Time
+	Summary      string
+	ChangeClass  string
+	Overrides    json.RawMessage
+	Live         bool
 }
 
 func (q *Queries) GetRevisionByDigest(ctx context.Context, arg GetRevisionByDigestParams) (GetRevisionByDigestRow, error) {
@@ -137,13 +151,40 @@ func (q *Queries) GetRevisionByDigest(ctx context.Context, arg GetRevisionByDige
 		&i.SchemaDigest,
 		&i.CreatedBy,
 		&i.CreatedAt,
+		&i.Summary,
+		&i.ChangeClass,
+		&i.Overrides,
+		&i.Live,
 	)
+	return i, err
+}
+
+const getRevisionContent = `-- name: GetRevisionContent :one
+select r.file, r.compiled from revisions r
+where r.organization_id = $1 and r.surface_id = $2 and r.number = $3
+`
+
+type GetRevisionContentParams struct {
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+	Number         int32
+}
+
+type GetRevisionContentRow struct {
+	File     string
+	Compiled []byte
+}
+
+func (q *Queries) GetRevisionContent(ctx context.Context, arg GetRevisionContentParams) (GetRevisionContentRow, error) {
+	row := q.db.QueryRow(ctx, getRevisionContent, arg.OrganizationID, arg.SurfaceID, arg.Number)
+	var i GetRevisionContentRow
+	err := row.Scan(&i.File, &i.Compiled)
 	return i, err
 }
 
 const getSurfaceForBuild = `-- name: GetSurfaceForBuild :one
 
-select s.id, s.project_id, s.draft, s.live_revision
+select s.id, s.project_id, s.draft, s.live_revision, s.live_by, s.live_at, s.pinned_at
 from surfaces s where s.organization_id = $1 and s.id = $2
 `
 
@@ -157,9 +198,13 @@ type GetSurfaceForBuildRow struct {
 	ProjectID    id.Project
 	Draft        *string
 	LiveRevision *int32
+	LiveBy       *id.Builder
+	LiveAt       *time.Time
+	PinnedAt     *time.Time
 }
 
-// Tables: revisions, surfaces, surface_urls, as publishing uses them. A
+// Tables: revisions, surfaces, surface_urls, as publishing uses them; members
+// and builders for the names of authors. A
 // revision is never changed; which one is live is a column of its surface.
 // What a compilation needs to know of a surface.
 func (q *Queries) GetSurfaceForBuild(ctx context.Context, arg GetSurfaceForBuildParams) (GetSurfaceForBuildRow, error) {
@@ -170,15 +215,18 @@ func (q *Queries) GetSurfaceForBuild(ctx context.Context, arg GetSurfaceForBuild
 		&i.ProjectID,
 		&i.Draft,
 		&i.LiveRevision,
+		&i.LiveBy,
+		&i.LiveAt,
+		&i.PinnedAt,
 	)
 	return i, err
 }
 
 const insertRevision = `-- name: InsertRevision :one
-insert into revisions (organization_id, surface_id, number, digest, file, title, access, format, compiled, schema_digest, created_by, created_at)
+insert into revisions (organization_id, surface_id, number, digest, file, title, access, format, compiled, schema_digest, created_by, created_at, summary, change_class, overrides)
 values ($1, $2,
     (select coalesce(max(r.number), 0) + 1 from revisions r where r.organization_id = $1 and r.surface_id = $2),
-    $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 returning number
 `
 
@@ -194,6 +242,9 @@ type InsertRevisionParams struct {
 	SchemaDigest   []byte
 	CreatedBy      *id.Builder
 	Now            time.Time
+	Summary        string
+	ChangeClass    string
+	Overrides      json.RawMessage
 }
 
 // The next number of the surface. Its row is locked by LockSurfaceForPublish.
@@ -210,15 +261,56 @@ func (q *Queries) InsertRevision(ctx context.Context, arg InsertRevisionParams) 
 		arg.SchemaDigest,
 		arg.CreatedBy,
 		arg.Now,
+		arg.Summary,
+		arg.ChangeClass,
+		arg.Overrides,
 	)
 	var number int32
 	err := row.Scan(&number)
 	return number, err
 }
 
+const listMemberEmails = `-- name: ListMemberEmails :many
+select b.id, b.email
+from builders b
+join members m on m.builder_id = b.id
+where m.organization_id = $1 and b.id = any($2::uuid[])
+`
+
+type ListMemberEmailsParams struct {
+	OrganizationID id.Organization
+	BuilderIds     []uuid.UUID
+}
+
+type ListMemberEmailsRow struct {
+	ID    id.Builder
+	Email string
+}
+
+// As chumbo_system: emails of builders who are members of the organization.
+func (q *Queries) ListMemberEmails(ctx context.Context, arg ListMemberEmailsParams) ([]ListMemberEmailsRow, error) {
+	rows, err := q.db.Query(ctx, listMemberEmails, arg.OrganizationID, arg.BuilderIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListMemberEmailsRow
+	for rows.Next() {
+		var i ListMemberEmailsRow
+		if err := rows.Scan(&i.ID, &i.Email); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listRevisions = `-- name: ListRevisions :many
 select r.surface_id, r.number, r.digest, r.title, r.access, r.format, r.schema_digest, r.created_by, r.created_at,
-    (s.live_revision is not distinct from r.number)::boolean as live
+    r.summary, r.change_class, r.overrides, (s.live_revision is not distinct from r.number)::boolean as live
 from revisions r
 join surfaces s on s.organization_id = r.organization_id and s.id = r.surface_id
 where r.organization_id = $1 and r.surface_id = $2
@@ -241,6 +333,9 @@ type ListRevisionsRow struct {
 	SchemaDigest []byte
 	CreatedBy    *id.Builder
 	CreatedAt    time.Time
+	Summary      string
+	ChangeClass  string
+	Overrides    json.RawMessage
 	Live         bool
 }
 
@@ -263,6 +358,76 @@ func (q *Queries) ListRevisions(ctx context.Context, arg ListRevisionsParams) ([
 			&i.SchemaDigest,
 			&i.CreatedBy,
 			&i.CreatedAt,
+			&i.Summary,
+			&i.ChangeClass,
+			&i.Overrides,
+			&i.Live,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listRevisionsByDigest = `-- name: ListRevisionsByDigest :many
+select r.surface_id, r.number, r.digest, r.title, r.access, r.format, r.schema_digest, r.created_by, r.created_at,
+    r.summary, r.change_class, r.overrides, (s.live_revision is not distinct from r.number)::boolean as live
+from revisions r
+join surfaces s on s.organization_id = r.organization_id and s.id = r.surface_id
+where r.organization_id = $1 and r.surface_id = $2 and starts_with(encode(r.digest, 'hex'), $3::text)
+order by r.number
+limit 2
+`
+
+type ListRevisionsByDigestParams struct {
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+	Prefix         string
+}
+
+type ListRevisionsByDigestRow struct {
+	SurfaceID    id.Surface
+	Number       int32
+	Digest       []byte
+	Title        string
+	Access       json.RawMessage
+	Format       int32
+	SchemaDigest []byte
+	CreatedBy    *id.Builder
+	CreatedAt    time.Time
+	Summary      string
+	ChangeClass  string
+	Overrides    json.RawMessage
+	Live         bool
+}
+
+// By the first hex digits; two rows are enough to know that there is not one.
+func (q *Queries) ListRevisionsByDigest(ctx context.Context, arg ListRevisionsByDigestParams) ([]ListRevisionsByDigestRow, error) {
+	rows, err := q.db.Query(ctx, listRevisionsByDigest, arg.OrganizationID, arg.SurfaceID, arg.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListRevisionsByDigestRow
+	for rows.Next() {
+		var i ListRevisionsByDigestRow
+		if err := rows.Scan(
+			&i.SurfaceID,
+			&i.Number,
+			&i.Digest,
+			&i.Title,
+			&i.Access,
+			&i.Format,
+			&i.SchemaDigest,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Summary,
+			&i.ChangeClass,
+			&i.Overrides,
 			&i.Live,
 		); err != nil {
 			return nil, err
@@ -276,7 +441,7 @@ func (q *Queries) ListRevisions(ctx context.Context, arg ListRevisionsParams) ([
 }
 
 const lockSurfaceForPublish = `-- name: LockSurfaceForPublish :one
-select s.id, s.project_id, s.draft, s.live_revision
+select s.id, s.project_id, s.draft, s.live_revision, s.live_by, s.live_at, s.pinned_at
 from surfaces s
 join projects p on p.organization_id = s.organization_id and p.id = s.project_id
 where s.organization_id = $1 and s.id = $2
@@ -293,6 +458,9 @@ type LockSurfaceForPublishRow struct {
 	ProjectID    id.Project
 	Draft        *string
 	LiveRevision *int32
+	LiveBy       *id.Builder
+	LiveAt       *time.Time
+	PinnedAt     *time.Time
 }
 
 // Publications of one project wait for each other: numbers never collide, and
@@ -305,17 +473,47 @@ func (q *Queries) LockSurfaceForPublish(ctx context.Context, arg LockSurfaceForP
 		&i.ProjectID,
 		&i.Draft,
 		&i.LiveRevision,
+		&i.LiveBy,
+		&i.LiveAt,
+		&i.PinnedAt,
 	)
 	return i, err
 }
 
+const pinSurface = `-- name: PinSurface :execrows
+update surfaces set pinned_at = $1::timestamptz, pinned_by = $2, updated_at = $1
+where organization_id = $3 and id = $4 and pinned_at is null
+`
+
+type PinSurfaceParams struct {
+	Now            time.Time
+	PinnedBy       *id.Builder
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+}
+
+// Whoever pinned it first stays named.
+func (q *Queries) PinSurface(ctx context.Context, arg PinSurfaceParams) (int64, error) {
+	result, err := q.db.Exec(ctx, pinSurface,
+		arg.Now,
+		arg.PinnedBy,
+		arg.OrganizationID,
+		arg.SurfaceID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const setLiveRevision = `-- name: SetLiveRevision :execrows
-update surfaces set live_revision = $1::integer, updated_at = $2
-where organization_id = $3 and id = $4
+update surfaces set live_revision = $1::integer, live_by = $2, live_at = $3::timestamptz, updated_at = $3
+where organization_id = $4 and id = $5
 `
 
 type SetLiveRevisionParams struct {
 	Number         int32
+	LiveBy         *id.Builder
 	Now            time.Time
 	OrganizationID id.Organization
 	SurfaceID      id.Surface
@@ -324,6 +522,7 @@ type SetLiveRevisionParams struct {
 func (q *Queries) SetLiveRevision(ctx context.Context, arg SetLiveRevisionParams) (int64, error) {
 	result, err := q.db.Exec(ctx, setLiveRevision,
 		arg.Number,
+		arg.LiveBy,
 		arg.Now,
 		arg.OrganizationID,
 		arg.SurfaceID,
@@ -335,12 +534,13 @@ func (q *Queries) SetLiveRevision(ctx context.Context, arg SetLiveRevisionParams
 }
 
 const setSurfaceDraft = `-- name: SetSurfaceDraft :execrows
-update surfaces set draft = $1, updated_at = $2
-where organization_id = $3 and id = $4
+update surfaces set draft = $1, draft_by = $2, draft_at = $3::timestamptz, updated_at = $3
+where organization_id = $4 and id = $5
 `
 
 type SetSurfaceDraftParams struct {
 	Draft          *string
+	DraftBy        *id.Builder
 	Now            time.Time
 	OrganizationID id.Organization
 	SurfaceID      id.Surface
@@ -349,10 +549,30 @@ type SetSurfaceDraftParams struct {
 func (q *Queries) SetSurfaceDraft(ctx context.Context, arg SetSurfaceDraftParams) (int64, error) {
 	result, err := q.db.Exec(ctx, setSurfaceDraft,
 		arg.Draft,
+		arg.DraftBy,
 		arg.Now,
 		arg.OrganizationID,
 		arg.SurfaceID,
 	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const unpinSurface = `-- name: UnpinSurface :execrows
+update surfaces set pinned_at = null, pinned_by = null, updated_at = $1
+where organization_id = $2 and id = $3 and pinned_at is not null
+`
+
+type UnpinSurfaceParams struct {
+	Now            time.Time
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+}
+
+func (q *Queries) UnpinSurface(ctx context.Context, arg UnpinSurfaceParams) (int64, error) {
+	result, err := q.db.Exec(ctx, unpinSurface, arg.Now, arg.OrganizationID, arg.SurfaceID)
 	if err != nil {
 		return 0, err
 	}

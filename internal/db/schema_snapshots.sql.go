@@ -43,6 +43,36 @@ func (q *Queries) GetLatestSchemaSnapshot(ctx context.Context, arg GetLatestSche
 	return i, err
 }
 
+const getSchemaSnapshot = `-- name: GetSchemaSnapshot :one
+select digest, snapshot, source, created_at from schema_snapshots
+where organization_id = $1 and project_id = $2 and digest = $3
+`
+
+type GetSchemaSnapshotParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	Digest         []byte
+}
+
+type GetSchemaSnapshotRow struct {
+	Digest    []byte
+	Snapshot  json.RawMessage
+	Source    string
+	CreatedAt time.Time
+}
+
+func (q *Queries) GetSchemaSnapshot(ctx context.Context, arg GetSchemaSnapshotParams) (GetSchemaSnapshotRow, error) {
+	row := q.db.QueryRow(ctx, getSchemaSnapshot, arg.OrganizationID, arg.ProjectID, arg.Digest)
+	var i GetSchemaSnapshotRow
+	err := row.Scan(
+		&i.Digest,
+		&i.Snapshot,
+		&i.Source,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const hasProject = `-- name: HasProject :one
 
 select exists (select from projects p where p.organization_id = $1 and p.id = $2)

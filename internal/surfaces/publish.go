@@ -2,86 +2,112 @@ package surfaces
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
-// Revision is one publication of a surface.
-type Revision struct {
-	Surface      id.Surface
-	Number       int
-	Digest       string // hex
-	Title        string
-	Access       Access
-	Format       int
-	SchemaDigest string // hex, of the snapshot it was compiled against; empty without one
-	CreatedBy    *id.Builder
-	Author       string // email of CreatedBy; empty for the instance itself
-	CreatedAt    time.Time
-	Live         bool
-	Class        ChangeClass // to what was live before
-	Summary      string      // its gravest changes, in one line
-	Overrides    []RecordedOverride
-}
-
-// RecordedOverride is an override as a revision keeps it.
-type RecordedOverride struct {
-	Override
-	By string `json:"by"` // bld_… or tok_…
+// PublishRequest is what to publish, and what the publisher knows.
+type PublishRequest struct {
+	File      []byte // empty: the draft
+	Facts     ProjectFacts
+	Expect    *string // digest the publisher saw live ("" for nothing live); nil: whatever is live
+	Overrides []Override
 }
 
 // Published is what Publish did.
 type Published struct {
 	Revision Revision
 	Again    bool      // the surface had this digest: that revision is live again
+	Changes  []Change  // to what was live before
 	Warnings []Problem // by line
 }
 
-// Publish compiles a file and makes it live, in one transaction. An empty src
-// publishes the draft. A digest the surface already has makes that revision
-// live again, without a new number. A refused file is fault.Unprocessable with
-// an issue per error, and nothing is published. A zero by is the instance
-// itself.
-func (s *Service) Publish(ctx context.Context, org id.Organization, surface id.Surface, by id.Builder, src []byte, facts ProjectFacts) (Published, error) {
+// Publish compiles a file and makes it live, in one transaction. A digest the
+// surface already has makes that revision live again, without a new number.
+//
+// Errors, all of which publish nothing: fault.NotFound (surface);
+// fault.Conflict no_draft, pinned, or live_moved (another revision is live than
+// the publisher expected; the issues say what was published since, by whom);
+// fault.Unprocessable surface_refused (the file; an issue per error),
+// override_needed (serious findings about what the file uses; an issue each,
+// its path the finding's id) and override_unknown; fault.Invalid
+// override_reason.
+func (s *Service) Publish(ctx context.Context, by events.Actor, surface id.Surface, req PublishRequest) (Published, error) {
 	var done Published
-	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		row, err := lock(ctx, q, org, surface)
+	var stale *moved
+	err := checkReasons(req.Overrides)
+	if err != nil {
+		return Published{}, s.refuse(ctx, by, actPublish, surface.String(), err)
+	}
+	err = s.change(ctx, by, actPublish, surface.String(), func(q *db.Queries) (map[string]any, error) {
+		row, err := lock(ctx, q, by.Organization, surface)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if len(src) == 0 {
-			if row.Draft == nil {
-				return fault.New(fault.Conflict, "no_draft", "There is no draft to publish. Send a surface file.")
-			}
-			src = []byte(*row.Draft)
-		}
-		built, schemaDigest, err := build(ctx, q, org, row.ProjectID, src, facts)
+		live, err := published(ctx, q, by.Organization, surface, row.LiveRevision)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if err := refusePinned(row, live); err != nil {
+			return nil, err
+		}
+		if req.Expect != nil && *req.Expect != live.digest() {
+			stale, err = movedSince(ctx, q, by.Organization, surface, row, live, *req.Expect)
+			return nil, err
+		}
+		src, err := fileOrDraft(req.File, row.Draft)
+		if err != nil {
+			return nil, err
+		}
+		built, snapshot, err := build(ctx, q, by.Organization, row.ProjectID, src, req.Facts)
+		if err != nil {
+			return nil, err
 		}
 		if built.Compiled == nil {
-			return RefusedFile(built.Problems)
+			return nil, RefusedFile(built.Problems)
 		}
-		done = Published{Warnings: built.Problems}
-		done.Revision, done.Again, err = s.revision(ctx, q, org, surface, by, src, built, schemaDigest)
+		_, blocking := posture(snapshot.Snapshot, built.Compiled)
+		overrides, err := settle(blocking, req.Overrides, by)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return s.goLive(ctx, q, org, by, &done.Revision, "surface.publish")
+		done = Published{Warnings: built.Problems, Changes: live.changes(built.Compiled)}
+		done.Revision, done.Again, err = s.revision(ctx, q, by, surface, newRevision{
+			src: src, Built: built, schemaDigest: snapshot.Digest, overrides: overrides,
+			class: live.class(done.Changes), summary: summarize(live == nil, built.Compiled, done.Changes),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if _, err := q.ClearSurfaceDraft(ctx, db.ClearSurfaceDraftParams{OrganizationID: by.Organization, SurfaceID: surface}); err != nil {
+			return nil, fmt.Errorf("clear draft: %w", err)
+		}
+		detail, err := s.goLive(ctx, q, by, live, &done.Revision)
+		if err != nil {
+			return nil, err
+		}
+		if len(overrides) > 0 {
+			detail["overrides"] = overrides
+		}
+		return detail, nil
 	})
-	if err != nil {
-		return Published{}, s.recordRefusal(ctx, org, by, surface, "surface.publish", err)
+	if err == nil && stale != nil {
+		err = s.refuse(ctx, by, actPublish, surface.String(), s.liveMoved(ctx, by.Organization, stale))
 	}
-	return done, nil
+	if err != nil {
+		return Published{}, err
+	}
+	return done, s.nameAuthors(ctx, by.Organization, &done.Revision)
 }
 
 // RefusedFile is the fault.Unprocessable of a file that is not published, with
@@ -99,35 +125,124 @@ func RefusedFile(problems []Problem) error {
 	return fault.New(fault.Unprocessable, "surface_refused", "The surface file is refused; nothing was published. %s below, by line.", plural(len(issues), "problem")).WithIssues(issues...)
 }
 
+func fileOrDraft(file []byte, draft *string) ([]byte, error) {
+	switch {
+	case len(file) > 0:
+		return file, nil
+	case draft == nil:
+		return nil, fault.New(fault.Conflict, "no_draft", "There is no draft to publish. Send a surface file.")
+	}
+	return []byte(*draft), nil
+}
+
+// refusePinned holds what is live while the surface is pinned.
+func refusePinned(row db.LockSurfaceForPublishRow, live *publication) error {
+	if row.PinnedAt == nil || live == nil {
+		return nil
+	}
+	return fault.New(fault.Conflict, "pinned", "The surface is pinned to revision %d (digest %s) since %s. Unpin it first.", live.Number, live.Digest[:minDigest], when(*row.PinnedAt))
+}
+
+// moved is what the publisher did not know.
+type moved struct {
+	live  *publication // nil: nothing is
+	by    *id.Builder
+	at    *time.Time
+	newer []Revision // than what the publisher saw, newest first
+}
+
+// maxNewer bounds what is told of a surface that moved on.
+const maxNewer = 10
+
+func movedSince(ctx context.Context, q *db.Queries, org id.Organization, surface id.Surface, row db.LockSurfaceForPublishRow, live *publication, expect string) (*moved, error) {
+	m := &moved{live: live, by: row.LiveBy, at: row.LiveAt}
+	revisions, err := listRevisions(ctx, q, org, surface)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range revisions {
+		if r.Digest == expect || len(m.newer) == maxNewer {
+			break
+		}
+		m.newer = append(m.newer, r)
+	}
+	return m, nil
+}
+
+// liveMoved is the refusal of a publication that was planned against another
+// revision than the live one.
+func (s *Service) liveMoved(ctx context.Context, org id.Organization, m *moved) error {
+	if m.live == nil {
+		return fault.New(fault.Conflict, "live_moved", "Nothing was published: nothing is live any more. Look at the surface and publish again.")
+	}
+	var who []id.Builder
+	if m.by != nil {
+		who = append(who, *m.by)
+	}
+	emails, err := s.emails(ctx, org, who)
+	if err != nil {
+		return err
+	}
+	if err := s.nameAuthors(ctx, org, each(m.newer)...); err != nil {
+		return err
+	}
+	since := ""
+	if m.at != nil {
+		since = " since " + when(*m.at)
+	}
+	if m.by != nil && emails[*m.by] != "" {
+		since += ", by " + emails[*m.by]
+	}
+	e := fault.New(fault.Conflict, "live_moved", "Nothing was published: revision %d is live%s, not what you saw. Look at what changed and publish again.", m.live.Number, since)
+	for _, r := range m.newer {
+		e = e.WithIssues(fault.Issue{Message: fmt.Sprintf("revision %d, %s, by %s: %s", r.Number, when(r.CreatedAt), named(r.Author), r.Summary)})
+	}
+	return e
+}
+
+func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// newRevision is what a revision is made of.
+type newRevision struct {
+	Built
+	src          []byte
+	schemaDigest string
+	class        ChangeClass
+	summary      string
+	overrides    []RecordedOverride
+}
+
 // revision finds the revision of this digest, or writes it.
-func (s *Service) revision(ctx context.Context, q *db.Queries, org id.Organization, surface id.Surface, by id.Builder, src []byte, built Built, schemaDigest string) (Revision, bool, error) {
-	digest := unhex(built.Digest)
-	have, err := q.GetRevisionByDigest(ctx, db.GetRevisionByDigestParams{OrganizationID: org, SurfaceID: surface, Digest: digest})
+func (s *Service) revision(ctx context.Context, q *db.Queries, by events.Actor, surface id.Surface, n newRevision) (Revision, bool, error) {
+	digest := unhex(n.Digest)
+	have, err := q.GetRevisionByDigest(ctx, db.GetRevisionByDigestParams{OrganizationID: by.Organization, SurfaceID: surface, Digest: digest})
 	if err == nil {
-		r, err := revisionOf(have)
+		r, err := revisionOf(db.GetRevisionRow(have))
 		return r, true, err
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return Revision{}, false, fmt.Errorf("find revision: %w", err)
 	}
-	access, err := json.Marshal(built.Compiled.Access)
+	access, err := json.Marshal(n.Compiled.Access)
 	if err != nil {
 		return Revision{}, false, fmt.Errorf("marshal access: %w", err)
 	}
-	compiled, err := marshal(built.Compiled)
+	compiled, err := marshal(n.Compiled)
 	if err != nil {
 		return Revision{}, false, fmt.Errorf("marshal compiled: %w", err)
 	}
-	r := Revision{
-		Surface: surface, Digest: built.Digest, Title: built.Compiled.Title, Access: built.Compiled.Access,
-		Format: built.Compiled.Format, SchemaDigest: schemaDigest, CreatedAt: s.now(),
+	overrides, err := json.Marshal(n.overrides)
+	if err != nil {
+		return Revision{}, false, fmt.Errorf("marshal overrides: %w", err)
 	}
-	if !by.IsZero() {
-		r.CreatedBy = &by
+	r := Revision{
+		Surface: surface, Digest: n.Digest, Title: n.Compiled.Title, Access: n.Compiled.Access, Format: n.Compiled.Format,
+		SchemaDigest: n.schemaDigest, CreatedBy: builder(by), CreatedAt: s.now(), Class: n.class, Summary: n.summary, Overrides: n.overrides,
 	}
 	number, err := q.InsertRevision(ctx, db.InsertRevisionParams{
-		OrganizationID: org, SurfaceID: surface, Digest: digest, File: string(src), Title: r.Title, Access: access,
-		Format: int32(r.Format), Compiled: compiled, SchemaDigest: notNil(unhex(schemaDigest)), CreatedBy: r.CreatedBy, Now: r.CreatedAt,
+		OrganizationID: by.Organization, SurfaceID: surface, Digest: digest, File: string(n.src), Title: r.Title, Access: access,
+		Format: int32(r.Format), Compiled: compiled, SchemaDigest: notNil(unhex(n.schemaDigest)), CreatedBy: r.CreatedBy, Now: r.CreatedAt,
+		Summary: r.Summary, ChangeClass: string(r.Class), Overrides: overrides,
 	})
 	if err != nil {
 		return Revision{}, false, fmt.Errorf("insert revision: %w", err)
@@ -136,116 +251,21 @@ func (s *Service) revision(ctx context.Context, q *db.Queries, org id.Organizati
 	return r, false, nil
 }
 
-// goLive makes a revision the one that is served. Triggers tell every
-// Directory.
-func (s *Service) goLive(ctx context.Context, q *db.Queries, org id.Organization, by id.Builder, r *Revision, action string) error {
-	now := s.now()
-	if _, err := q.SetLiveRevision(ctx, db.SetLiveRevisionParams{OrganizationID: org, SurfaceID: r.Surface, Number: int32(r.Number), Now: now}); err != nil {
-		return fmt.Errorf("set live revision: %w", err)
-	}
-	if action == "surface.publish" {
-		if _, err := q.ClearSurfaceDraft(ctx, db.ClearSurfaceDraftParams{OrganizationID: org, SurfaceID: r.Surface}); err != nil {
-			return fmt.Errorf("clear draft: %w", err)
+// goLive makes a revision the one that is served, and returns what the audit
+// log says of it. Triggers tell every Directory.
+func (s *Service) goLive(ctx context.Context, q *db.Queries, by events.Actor, before *publication, r *Revision) (map[string]any, error) {
+	detail := map[string]any{"revision": r.Number, "digest": r.Digest, "before": before.digest()}
+	if before.digest() != r.Digest {
+		_, err := q.SetLiveRevision(ctx, db.SetLiveRevisionParams{OrganizationID: by.Organization, SurfaceID: r.Surface, Number: int32(r.Number), LiveBy: builder(by), Now: s.now()})
+		if err != nil {
+			return nil, fmt.Errorf("set live revision: %w", err)
 		}
 	}
-	if _, err := q.FixRootSurface(ctx, db.FixRootSurfaceParams{OrganizationID: org, SurfaceID: r.Surface}); err != nil {
-		return fmt.Errorf("fix root surface: %w", err)
+	if _, err := q.FixRootSurface(ctx, db.FixRootSurfaceParams{OrganizationID: by.Organization, SurfaceID: r.Surface}); err != nil {
+		return nil, fmt.Errorf("fix root surface: %w", err)
 	}
 	r.Live = true
-	return s.audit(ctx, q, org, by, r.Surface, action, "ok", map[string]any{"revision": r.Number, "digest": r.Digest})
-}
-
-// Revisions lists a surface's revisions, newest first, at most 1000.
-func (s *Service) Revisions(ctx context.Context, org id.Organization, surface id.Surface) ([]Revision, error) {
-	var revisions []Revision
-	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		if _, err := surfaceRow(ctx, q, org, surface); err != nil {
-			return err
-		}
-		rows, err := q.ListRevisions(ctx, db.ListRevisionsParams{OrganizationID: org, SurfaceID: surface})
-		if err != nil {
-			return fmt.Errorf("list revisions: %w", err)
-		}
-		for _, row := range rows {
-			r, err := revisionOf(db.GetRevisionByDigestRow{
-				SurfaceID: row.SurfaceID, Number: row.Number, Digest: row.Digest, Title: row.Title, Access: row.Access,
-				Format: row.Format, SchemaDigest: row.SchemaDigest, CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt,
-			})
-			if err != nil {
-				return err
-			}
-			r.Live = row.Live
-			revisions = append(revisions, r)
-		}
-		return nil
-	})
-	return revisions, err
-}
-
-// Revision returns one revision and its file, or fault.NotFound.
-func (s *Service) Revision(ctx context.Context, org id.Organization, surface id.Surface, number int) (Revision, []byte, error) {
-	var r Revision
-	var file []byte
-	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		var err error
-		r, file, err = revisionByNumber(ctx, q, org, surface, number)
-		return err
-	})
-	return r, file, err
-}
-
-// Rollback makes an earlier revision live again; the draft stays. Errors:
-// fault.NotFound (surface or revision).
-func (s *Service) Rollback(ctx context.Context, org id.Organization, surface id.Surface, by id.Builder, number int) (Revision, error) {
-	var r Revision
-	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		if _, err := lock(ctx, q, org, surface); err != nil {
-			return err
-		}
-		var err error
-		if r, _, err = revisionByNumber(ctx, q, org, surface, number); err != nil {
-			return err
-		}
-		if !KnownFormat(r.Format) {
-			return fault.New(fault.Conflict, "newer_format", "Revision %d was published by a newer version of Chumbo. Publish its file again.", number)
-		}
-		return s.goLive(ctx, q, org, by, &r, "surface.rollback")
-	})
-	if err != nil {
-		return Revision{}, s.recordRefusal(ctx, org, by, surface, "surface.rollback", err)
-	}
-	return r, nil
-}
-
-func revisionByNumber(ctx context.Context, q *db.Queries, org id.Organization, surface id.Surface, number int) (Revision, []byte, error) {
-	none := fault.New(fault.NotFound, "no_revision", "There is no such revision of this surface.")
-	if number < 1 || number > 1<<31-1 {
-		return Revision{}, nil, none
-	}
-	row, err := q.GetRevision(ctx, db.GetRevisionParams{OrganizationID: org, SurfaceID: surface, Number: int32(number)})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Revision{}, nil, none
-	}
-	if err != nil {
-		return Revision{}, nil, fmt.Errorf("get revision: %w", err)
-	}
-	r, err := revisionOf(db.GetRevisionByDigestRow{
-		SurfaceID: row.SurfaceID, Number: row.Number, Digest: row.Digest, Title: row.Title, Access: row.Access,
-		Format: row.Format, SchemaDigest: row.SchemaDigest, CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt,
-	})
-	r.Live = row.Live
-	return r, []byte(row.File), err
-}
-
-func revisionOf(row db.GetRevisionByDigestRow) (Revision, error) {
-	r := Revision{
-		Surface: row.SurfaceID, Number: int(row.Number), Digest: hex.EncodeToString(row.Digest), Title: row.Title,
-		Format: int(row.Format), SchemaDigest: hex.EncodeToString(row.SchemaDigest), CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt,
-	}
-	if err := json.Unmarshal(row.Access, &r.Access); err != nil {
-		return Revision{}, fmt.Errorf("read access: %w", err)
-	}
-	return r, nil
+	return detail, nil
 }
 
 func lock(ctx context.Context, q *db.Queries, org id.Organization, surface id.Surface) (db.LockSurfaceForPublishRow, error) {
@@ -259,36 +279,27 @@ func lock(ctx context.Context, q *db.Queries, org id.Organization, surface id.Su
 	return row, nil
 }
 
-// recordRefusal writes a refusal to the audit log and returns it.
-func (s *Service) recordRefusal(ctx context.Context, org id.Organization, by id.Builder, surface id.Surface, action string, err error) error {
-	var refusal *fault.Error
-	if !errors.As(err, &refusal) {
-		return err
-	}
-	recorded := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		return s.audit(ctx, q, org, by, surface, action, "refused", map[string]any{"reason": refusal.Kind.String(), "code": refusal.Code})
-	})
-	if recorded != nil {
-		return errors.Join(err, recorded)
-	}
-	return err
-}
+// maxSummary is the longest summary of a revision, in characters.
+const maxSummary = 300
 
-func (s *Service) audit(ctx context.Context, q *db.Queries, org id.Organization, by id.Builder, surface id.Surface, action, outcome string, detail map[string]any) error {
-	actor := "system"
-	if !by.IsZero() {
-		actor = by.String()
+// summarize is one line on a publication: its gravest changes.
+func summarize(first bool, c *Compiled, changes []Change) string {
+	switch {
+	case first:
+		return "first publication: " + plural(len(c.Tools), "tool")
+	case len(changes) == 0:
+		return "nothing that clients see"
 	}
-	raw, err := json.Marshal(detail)
-	if err != nil {
-		return fmt.Errorf("marshal audit detail: %w", err)
+	worst := WorstChange(changes)
+	var told []string
+	for _, ch := range changes {
+		if ch.Class == worst && len(told) < 3 {
+			told = append(told, ch.Summary)
+		}
 	}
-	err = q.InsertAuditEvent(ctx, db.InsertAuditEventParams{
-		OrganizationID: org, ID: id.New[id.AuditKind](), Now: s.now(), Actor: actor,
-		Action: action, Target: surface.String(), Outcome: outcome, Detail: raw,
-	})
-	if err != nil {
-		return fmt.Errorf("insert audit event: %w", err)
+	line := oneLine(strings.Join(told, "; "), maxSummary)
+	if more := len(changes) - len(told); more > 0 {
+		line += fmt.Sprintf("; and %d more", more)
 	}
-	return nil
+	return line
 }

@@ -1,7 +1,9 @@
 package surfaces
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
@@ -53,10 +56,10 @@ type StoredSnapshot struct {
 // PutSnapshot makes snap the project's latest; one that was there before is
 // the latest again. It normalizes snap. Errors: fault.NotFound (project),
 // fault.Invalid (snapshot).
-func (s *Service) PutSnapshot(ctx context.Context, org id.Organization, project id.Project, snap *Snapshot, source Source) (StoredSnapshot, error) {
+func (s *Service) PutSnapshot(ctx context.Context, by events.Actor, project id.Project, snap *Snapshot, source Source) (StoredSnapshot, error) {
 	snap.Normalize()
 	if err := snap.Validate(); err != nil {
-		return StoredSnapshot{}, err
+		return StoredSnapshot{}, s.refuse(ctx, by, actSchema, project.String(), err)
 	}
 	digest, err := snap.Digest()
 	if err != nil {
@@ -67,19 +70,22 @@ func (s *Service) PutSnapshot(ctx context.Context, org id.Organization, project 
 		return StoredSnapshot{}, fmt.Errorf("marshal snapshot: %w", err)
 	}
 	stored := StoredSnapshot{Snapshot: snap, Digest: digest, Source: source, At: s.now()}
-	err = s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		if err := mustHaveProject(ctx, q, org, project); err != nil {
-			return err
+	err = s.change(ctx, by, actSchema, project.String(), func(q *db.Queries) (map[string]any, error) {
+		if err := mustHaveProject(ctx, q, by.Organization, project); err != nil {
+			return nil, err
 		}
 		err := q.PutSchemaSnapshot(ctx, db.PutSchemaSnapshotParams{
-			OrganizationID: org, ProjectID: project, Digest: unhex(digest), Snapshot: raw, Source: string(source), Now: stored.At,
+			OrganizationID: by.Organization, ProjectID: project, Digest: unhex(digest), Snapshot: raw, Source: string(source), Now: stored.At,
 		})
 		if err != nil {
-			return fmt.Errorf("put schema snapshot: %w", err)
+			return nil, fmt.Errorf("put schema snapshot: %w", err)
 		}
-		return nil
+		return map[string]any{"digest": digest, "source": string(source)}, nil
 	})
-	return stored, err
+	if err != nil {
+		return StoredSnapshot{}, err
+	}
+	return stored, nil
 }
 
 // LatestSnapshot returns the project's latest snapshot, or fault.NotFound.
@@ -101,6 +107,10 @@ func latest(ctx context.Context, q *db.Queries, org id.Organization, project id.
 	if err != nil {
 		return StoredSnapshot{}, fmt.Errorf("get schema snapshot: %w", err)
 	}
+	return storedOf(row)
+}
+
+func storedOf(row db.GetLatestSchemaSnapshotRow) (StoredSnapshot, error) {
 	var snap Snapshot
 	if err := json.Unmarshal(row.Snapshot, &snap); err != nil {
 		return StoredSnapshot{}, fmt.Errorf("read schema snapshot: %w", err)
@@ -144,30 +154,43 @@ func mustHaveProject(ctx context.Context, q *db.Queries, org id.Organization, pr
 // PutDraft keeps a file as the surface's draft, with or without problems in
 // it, and says what the compiler finds. Errors: fault.NotFound (surface),
 // fault.TooLarge, fault.Invalid (not UTF-8).
-func (s *Service) PutDraft(ctx context.Context, org id.Organization, surface id.Surface, src []byte, facts ProjectFacts) (Draft, error) {
-	if len(src) > MaxFileBytes {
-		return Draft{}, fault.New(fault.TooLarge, "file_too_large", "The surface file is %d bytes; at most %d (256 KiB).", len(src), MaxFileBytes)
+func (s *Service) PutDraft(ctx context.Context, by events.Actor, surface id.Surface, src []byte, facts ProjectFacts) (Draft, error) {
+	if err := checkText(src); err != nil {
+		return Draft{}, s.refuse(ctx, by, actDraft, surface.String(), err)
 	}
-	text := string(src)
-	if !utf8.Valid(src) || containsNUL(text) {
-		return Draft{}, fault.New(fault.Invalid, "not_text", "The surface file is not UTF-8 text.")
-	}
-	draft := Draft{Source: src}
-	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
-		row, err := surfaceRow(ctx, q, org, surface)
+	draft, text := Draft{Source: src}, string(src)
+	err := s.change(ctx, by, actDraft, surface.String(), func(q *db.Queries) (map[string]any, error) {
+		row, err := surfaceRow(ctx, q, by.Organization, surface)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if draft.Built, _, err = build(ctx, q, org, row.ProjectID, src, facts); err != nil {
-			return err
+		if draft.Built, _, err = build(ctx, q, by.Organization, row.ProjectID, src, facts); err != nil {
+			return nil, err
 		}
-		_, err = q.SetSurfaceDraft(ctx, db.SetSurfaceDraftParams{OrganizationID: org, SurfaceID: surface, Draft: &text, Now: s.now()})
+		_, err = q.SetSurfaceDraft(ctx, db.SetSurfaceDraftParams{
+			OrganizationID: by.Organization, SurfaceID: surface, Draft: &text, DraftBy: builder(by), Now: s.now(),
+		})
 		if err != nil {
-			return fmt.Errorf("set draft: %w", err)
+			return nil, fmt.Errorf("set draft: %w", err)
 		}
-		return nil
+		sum := sha256.Sum256(src)
+		return map[string]any{"file": hex.EncodeToString(sum[:]), "digest": draft.Digest}, nil
 	})
-	return draft, err
+	if err != nil {
+		return Draft{}, err
+	}
+	return draft, nil
+}
+
+// checkText refuses what cannot be a surface file.
+func checkText(src []byte) error {
+	if len(src) > MaxFileBytes {
+		return fault.New(fault.TooLarge, "file_too_large", "The surface file is %d bytes; at most %d (256 KiB).", len(src), MaxFileBytes)
+	}
+	if !utf8.Valid(src) || bytes.IndexByte(src, 0) >= 0 {
+		return fault.New(fault.Invalid, "not_text", "The surface file is not UTF-8 text.")
+	}
+	return nil
 }
 
 // File returns the draft, or the live revision's file where there is no draft;
@@ -185,9 +208,9 @@ func (s *Service) File(ctx context.Context, org id.Organization, surface id.Surf
 		if row.LiveRevision == nil {
 			return fault.New(fault.NotFound, "no_file", "This surface has no file yet. Push one with chumbo push.")
 		}
-		revision, err := q.GetRevision(ctx, db.GetRevisionParams{OrganizationID: org, SurfaceID: surface, Number: *row.LiveRevision})
+		revision, err := q.GetRevisionContent(ctx, db.GetRevisionContentParams{OrganizationID: org, SurfaceID: surface, Number: *row.LiveRevision})
 		if err != nil {
-			return fmt.Errorf("get revision: %w", err)
+			return fmt.Errorf("get revision's file: %w", err)
 		}
 		src = []byte(revision.File)
 		return nil
@@ -208,23 +231,14 @@ func surfaceRow(ctx context.Context, q *db.Queries, org id.Organization, surface
 
 func noSurface() error { return fault.New(fault.NotFound, "no_surface", "There is no such surface.") }
 
-// build compiles against the latest snapshot, and returns its digest. Without
-// a snapshot the compiler says what to do.
-func build(ctx context.Context, q *db.Queries, org id.Organization, project id.Project, src []byte, facts ProjectFacts) (Built, string, error) {
+// build compiles against the latest snapshot, and returns it; without one it
+// is zero, and the compiler says what to do.
+func build(ctx context.Context, q *db.Queries, org id.Organization, project id.Project, src []byte, facts ProjectFacts) (Built, StoredSnapshot, error) {
 	stored, err := latest(ctx, q, org, project)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return Built{}, "", err
+		return Built{}, StoredSnapshot{}, err
 	}
-	return Build(src, stored.Snapshot, facts), stored.Digest, nil
-}
-
-func containsNUL(s string) bool {
-	for i := range len(s) {
-		if s[i] == 0 {
-			return true
-		}
-	}
-	return false
+	return Build(src, stored.Snapshot, facts), stored, nil
 }
 
 // unhex reads a digest made by this package.

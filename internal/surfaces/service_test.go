@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
+	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
@@ -22,6 +23,11 @@ type builders struct {
 	builder id.Builder
 	project id.Project
 	surface id.Surface
+}
+
+// actor is the builder at a browser.
+func (b builders) actor() events.Actor {
+	return events.Actor{Organization: b.org, Builder: b.builder, Address: "192.0.2.7"}
 }
 
 // world is a database with two organizations.
@@ -57,6 +63,7 @@ func (w *world) organization(name string) builders {
 	b := builders{org: id.New[id.OrganizationKind](), builder: id.New[id.BuilderKind](), project: id.New[id.ProjectKind]()}
 	w.db.Exec(w.t, `insert into organizations (id, slug, name, created_at) values ($1, $2, $2, now())`, b.org.UUID(), name)
 	w.db.Exec(w.t, `insert into builders (id, email, created_at) values ($1, $2, now())`, b.builder.UUID(), name+"@example.test")
+	w.db.Exec(w.t, `insert into members (organization_id, builder_id, role, created_at) values ($1, $2, 'owner', now())`, b.org.UUID(), b.builder.UUID())
 	w.db.Exec(w.t, `insert into projects (organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
 		oauth_enabled, scopes_supported, created_at, updated_at)
 		values ($1, $2, $3, $3, '', '', '', '', '', 'asymmetric', true, '{}', now(), now())`, b.org.UUID(), b.project.UUID(), name+"-crm")
@@ -80,7 +87,7 @@ func (w *world) url(b builders, surface id.Surface, host, path string, primary b
 
 func (w *world) snapshot(b builders) StoredSnapshot {
 	w.t.Helper()
-	stored, err := w.service.PutSnapshot(w.t.Context(), b.org, b.project, loadSnapshot(w.t), SourcePostgres)
+	stored, err := w.service.PutSnapshot(w.t.Context(), b.actor(), b.project, loadSnapshot(w.t), SourcePostgres)
 	if err != nil {
 		w.t.Fatalf("put snapshot: %v", err)
 	}
@@ -89,7 +96,7 @@ func (w *world) snapshot(b builders) StoredSnapshot {
 
 func (w *world) publish(b builders, src string) Published {
 	w.t.Helper()
-	done, err := w.service.Publish(w.t.Context(), b.org, b.surface, b.builder, []byte(src), known())
+	done, err := w.service.Publish(w.t.Context(), b.actor(), b.surface, PublishRequest{File: []byte(src), Facts: known()})
 	if err != nil {
 		w.t.Fatalf("publish: %v", err)
 	}
@@ -167,12 +174,12 @@ func TestRollbackMakesAnEarlierRevisionLive(t *testing.T) {
 	w.snapshot(w.alice)
 	w.publish(w.alice, file("One"))
 	w.publish(w.alice, file("Two"))
-	back, err := w.service.Rollback(t.Context(), w.alice.org, w.alice.surface, w.alice.builder, 1)
+	back, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, 1)
 	if err != nil || back.Number != 1 || !back.Live || w.live(w.alice) != 1 {
 		t.Errorf("rollback: %+v, %v", back, err)
 	}
 	for _, number := range []int{0, -1, 3, 1 << 40} {
-		_, err := w.service.Rollback(t.Context(), w.alice.org, w.alice.surface, w.alice.builder, number)
+		_, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, number)
 		wantKind(t, err, fault.NotFound)
 	}
 	if w.live(w.alice) != 1 {
@@ -185,8 +192,7 @@ func TestARefusedFileIsUnprocessableByLineAndWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.snapshot(w.alice)
 	w.publish(w.alice, file("One"))
-	_, err := w.service.Publish(t.Context(), w.alice.org, w.alice.surface, w.alice.builder,
-		[]byte(strings.Replace(file("Bad"), "[id, name]", "[id, naem, idd]", 1)), known())
+	_, err := w.service.Publish(t.Context(), w.alice.actor(), w.alice.surface, PublishRequest{File: []byte(strings.Replace(file("Bad"), "[id, name]", "[id, naem, idd]", 1)), Facts: known()})
 	wantKind(t, err, fault.Unprocessable)
 	issues := fault.From(err).Issues
 	if len(issues) != 2 || issues[0].Line != 5 || issues[0].Column != 39 || !strings.Contains(issues[0].Message, `did you mean "name"?`) {
@@ -202,17 +208,17 @@ func TestDraftsAreKeptWithTheirProblemsAndPublishedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
-	_, err := w.service.Publish(ctx, w.alice.org, w.alice.surface, w.alice.builder, nil, known())
+	_, err := w.service.Publish(ctx, w.alice.actor(), w.alice.surface, PublishRequest{File: nil, Facts: known()})
 	wantKind(t, err, fault.Conflict)
 	_, _, err = w.service.File(ctx, w.alice.org, w.alice.surface)
 	wantKind(t, err, fault.NotFound)
 
-	draft, err := w.service.PutDraft(ctx, w.alice.org, w.alice.surface, []byte(file("Draft")), known())
+	draft, err := w.service.PutDraft(ctx, w.alice.actor(), w.alice.surface, []byte(file("Draft")), known())
 	if err != nil || draft.Compiled != nil || !mentions(draft.Problems, 5, "chumbo import") {
 		t.Errorf("without a snapshot: %+v, %v", draft, err)
 	}
 	w.snapshot(w.alice)
-	draft, err = w.service.PutDraft(ctx, w.alice.org, w.alice.surface, []byte(file("Draft")), known())
+	draft, err = w.service.PutDraft(ctx, w.alice.actor(), w.alice.surface, []byte(file("Draft")), known())
 	if err != nil || draft.Compiled == nil || draft.Digest == "" {
 		t.Errorf("with a snapshot: %+v, %v", draft, err)
 	}
@@ -225,10 +231,10 @@ func TestDraftsAreKeptWithTheirProblemsAndPublishedOnce(t *testing.T) {
 	if _, isDraft, err := w.service.File(ctx, w.alice.org, w.alice.surface); err != nil || isDraft {
 		t.Errorf("still a draft after publishing: %t, %v", isDraft, err)
 	}
-	_, err = w.service.PutDraft(ctx, w.alice.org, w.alice.surface, []byte(strings.Repeat("#", MaxFileBytes+1)), known())
+	_, err = w.service.PutDraft(ctx, w.alice.actor(), w.alice.surface, []byte(strings.Repeat("#", MaxFileBytes+1)), known())
 	wantKind(t, err, fault.TooLarge)
 	for _, src := range []string{"\xff", "title: \x00"} {
-		_, err = w.service.PutDraft(ctx, w.alice.org, w.alice.surface, []byte(src), known())
+		_, err = w.service.PutDraft(ctx, w.alice.actor(), w.alice.surface, []byte(src), known())
 		wantKind(t, err, fault.Invalid)
 	}
 }
@@ -251,7 +257,7 @@ func TestASnapshotThatWasThereBeforeIsTheLatestAgain(t *testing.T) {
 	first := w.snapshot(w.alice)
 	other := loadSnapshot(t)
 	other.MaxRows = 77
-	if _, err := w.service.PutSnapshot(t.Context(), w.alice.org, w.alice.project, other, SourceFile); err != nil {
+	if _, err := w.service.PutSnapshot(t.Context(), w.alice.actor(), w.alice.project, other, SourceFile); err != nil {
 		t.Fatal(err)
 	}
 	if latest, err := w.service.LatestSnapshot(t.Context(), w.alice.org, w.alice.project); err != nil || latest.Snapshot.MaxRows != 77 {
@@ -265,7 +271,7 @@ func TestASnapshotThatWasThereBeforeIsTheLatestAgain(t *testing.T) {
 	if digest, _ := latest.Snapshot.Digest(); digest != first.Digest {
 		t.Error("the database changed the snapshot")
 	}
-	_, err = w.service.PutSnapshot(t.Context(), w.alice.org, w.alice.project, &Snapshot{}, SourceFile)
+	_, err = w.service.PutSnapshot(t.Context(), w.alice.actor(), w.alice.project, &Snapshot{}, SourceFile)
 	wantKind(t, err, fault.Invalid)
 }
 
@@ -278,7 +284,7 @@ func TestConcurrentPublicationsNeverShareANumber(t *testing.T) {
 	numbers := make([]int, n)
 	for i := range n {
 		group.Go(func() {
-			done, err := w.service.Publish(context.Background(), w.alice.org, w.alice.surface, w.alice.builder, []byte(file(fmt.Sprintf("T%d", i))), known())
+			done, err := w.service.Publish(context.Background(), w.alice.actor(), w.alice.surface, PublishRequest{File: []byte(file(fmt.Sprintf("T%d", i))), Facts: known()})
 			if err != nil {
 				t.Errorf("publish %d: %v", i, err)
 			}
@@ -304,7 +310,7 @@ func TestConcurrentPublicationsOfOneFileAreOneRevision(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			done, err := w.service.Publish(context.Background(), w.alice.org, w.alice.surface, w.alice.builder, []byte(file("Same")), known())
+			done, err := w.service.Publish(context.Background(), w.alice.actor(), w.alice.surface, PublishRequest{File: []byte(file("Same")), Facts: known()})
 			if err != nil || done.Revision.Number != 1 {
 				t.Errorf("publish: %+v, %v", done, err)
 			}
@@ -354,10 +360,10 @@ func TestPublicationsAndRefusalsAreInTheAuditLog(t *testing.T) {
 	w := newWorld(t)
 	w.snapshot(w.alice)
 	w.publish(w.alice, file("One"))
-	if _, err := w.service.Publish(t.Context(), w.alice.org, w.alice.surface, w.alice.builder, []byte("nonsense"), known()); err == nil {
+	if _, err := w.service.Publish(t.Context(), w.alice.actor(), w.alice.surface, PublishRequest{File: []byte("nonsense"), Facts: known()}); err == nil {
 		t.Fatal("nonsense was published")
 	}
-	if _, err := w.service.Rollback(t.Context(), w.alice.org, w.alice.surface, w.alice.builder, 1); err != nil {
+	if _, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, 1); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := w.admin().Query(t.Context(), "select action || ' ' || outcome || ' ' || actor || ' ' || target from chumbo.audit_events order by at")
@@ -374,7 +380,8 @@ func TestPublicationsAndRefusalsAreInTheAuditLog(t *testing.T) {
 		got = append(got, line)
 	}
 	who := " " + w.alice.builder.String() + " " + w.alice.surface.String()
-	if want := []string{"surface.publish ok" + who, "surface.publish refused" + who, "surface.rollback ok" + who}; !slices.Equal(got, want) {
+	schema := "project.schema ok " + w.alice.builder.String() + " " + w.alice.project.String()
+	if want := []string{schema, "surface.publish ok" + who, "surface.publish refused" + who, "surface.rollback ok" + who}; !slices.Equal(got, want) {
 		t.Errorf("audit log: %v", got)
 	}
 }
@@ -389,13 +396,13 @@ func TestAliceAndBobNeverReachEachOther(t *testing.T) {
 	w.snapshot(w.bob)
 	w.publish(w.alice, file("Alice's"))
 	w.publish(w.bob, file("Bob's"))
-	if _, err := w.service.PutDraft(ctx, w.alice.org, w.alice.surface, []byte(file("Alice's draft")), known()); err != nil {
+	if _, err := w.service.PutDraft(ctx, w.alice.actor(), w.alice.surface, []byte(file("Alice's draft")), known()); err != nil {
 		t.Fatal(err)
 	}
 	bob, theirs := w.bob.org, w.alice
 	for name, try := range map[string]func() error{
 		"PutSnapshot": func() error {
-			_, err := w.service.PutSnapshot(ctx, bob, theirs.project, loadSnapshot(t), SourceFile)
+			_, err := w.service.PutSnapshot(ctx, w.bob.actor(), theirs.project, loadSnapshot(t), SourceFile)
 			return err
 		},
 		"LatestSnapshot": func() error { _, err := w.service.LatestSnapshot(ctx, bob, theirs.project); return err },
@@ -404,21 +411,21 @@ func TestAliceAndBobNeverReachEachOther(t *testing.T) {
 			return err
 		},
 		"PutDraft": func() error {
-			_, err := w.service.PutDraft(ctx, bob, theirs.surface, []byte(file("X")), known())
+			_, err := w.service.PutDraft(ctx, w.bob.actor(), theirs.surface, []byte(file("X")), known())
 			return err
 		},
 		"File": func() error { _, _, err := w.service.File(ctx, bob, theirs.surface); return err },
 		"Publish": func() error {
-			_, err := w.service.Publish(ctx, bob, theirs.surface, w.bob.builder, []byte(file("X")), known())
+			_, err := w.service.Publish(ctx, w.bob.actor(), theirs.surface, PublishRequest{File: []byte(file("X")), Facts: known()})
 			return err
 		},
 		"Publish the draft": func() error {
-			_, err := w.service.Publish(ctx, bob, theirs.surface, w.bob.builder, nil, known())
+			_, err := w.service.Publish(ctx, w.bob.actor(), theirs.surface, PublishRequest{File: nil, Facts: known()})
 			return err
 		},
 		"Revisions": func() error { _, err := w.service.Revisions(ctx, bob, theirs.surface); return err },
 		"Revision":  func() error { _, _, err := w.service.Revision(ctx, bob, theirs.surface, 1); return err },
-		"Rollback":  func() error { _, err := w.service.Rollback(ctx, bob, theirs.surface, w.bob.builder, 1); return err },
+		"Rollback":  func() error { _, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, 1); return err },
 	} {
 		if err := try(); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want not found", name, err)
@@ -448,7 +455,7 @@ func TestAliceAndBobPublishAtOnce(t *testing.T) {
 		for i := range 10 {
 			group.Go(func() {
 				title := fmt.Sprintf("%s %d", name, i)
-				if _, err := w.service.Publish(context.Background(), b.org, b.surface, b.builder, []byte(file(title)), known()); err != nil {
+				if _, err := w.service.Publish(context.Background(), b.actor(), b.surface, PublishRequest{File: []byte(file(title)), Facts: known()}); err != nil {
 					t.Errorf("publish: %v", err)
 				}
 				revisions, err := w.service.Revisions(context.Background(), b.org, b.surface)

@@ -1,0 +1,185 @@
+package surfaces
+
+import (
+	"slices"
+	"strings"
+)
+
+// plan compares what a tool does, beyond what its schemas tell.
+func (d *differ) plan(before, after *Tool) {
+	switch {
+	case before.List != nil && after.List != nil:
+		d.list(before, after)
+	case before.Get != nil && after.Get != nil:
+		d.target("reads", before.Get.Relation, after.Get.Relation)
+		d.columns(before, after, before.Get.Columns, after.Get.Columns)
+		if !sameJSON(before.Get.Key, after.Get.Key) {
+			d.add(ChangeBehaviour, "a row is found by %s now, it was %s", strings.Join(columnNames(after.Get.Key), ", "), strings.Join(columnNames(before.Get.Key), ", "))
+		}
+	case before.RPC != nil && after.RPC != nil:
+		d.call(before, after)
+	case verb(before) != verb(after):
+		d.add(ChangeBehaviour, "%s now, it %s before", verb(after), verb(before))
+	}
+}
+
+func verb(t *Tool) string {
+	switch {
+	case t.List != nil:
+		return "lists rows of " + t.List.Relation.shown()
+	case t.Get != nil:
+		return "reads one row of " + t.Get.Relation.shown()
+	case t.RPC != nil:
+		return "calls " + t.RPC.Relation.shown()
+	}
+	return "does nothing"
+}
+
+func (r Relation) shown() string {
+	if r.Profile == "" {
+		return word(r.Name)
+	}
+	return word(r.Schema + "." + r.Name)
+}
+
+func (d *differ) target(does string, before, after Relation) {
+	if before.Schema != after.Schema || before.Name != after.Name {
+		d.add(ChangeBehaviour, "%s %s now, it was %s", does, after.shown(), before.shown())
+	}
+}
+
+func (d *differ) list(before, after *Tool) {
+	was, is := before.List, after.List
+	d.target("lists rows of", was.Relation, is.Relation)
+	d.columns(before, after, was.Columns, is.Columns)
+	d.filters(was.Filters, is.Filters)
+	d.orders(was, is)
+	switch {
+	case is.MaxLimit < was.MaxLimit:
+		d.add(ChangeBreaks, "a page has at most %d rows now, it was %d; calls that ask for more are refused", is.MaxLimit, was.MaxLimit)
+	case is.MaxLimit > was.MaxLimit:
+		d.add(ChangeSafe, "a page may have %d rows now, it was %d", is.MaxLimit, was.MaxLimit)
+	}
+	if was.DefaultLimit != is.DefaultLimit {
+		d.add(ChangeBehaviour, "a page has %d rows unless the call says otherwise, it was %d", is.DefaultLimit, was.DefaultLimit)
+	}
+	if was.DetailTool != is.DetailTool {
+		d.add(ChangeBehaviour, "sends to %s for a row that is too large, it was %s", toolOrNone(is.DetailTool), toolOrNone(was.DetailTool))
+	}
+}
+
+func toolOrNone(name string) string {
+	if name == "" {
+		return "no tool"
+	}
+	return name
+}
+
+// columns compares what may be read of a row. Where both forms have an output
+// schema, it has told which columns came and went, and their JSON types.
+func (d *differ) columns(before, after *Tool, was, is []Column) {
+	shown := len(before.Output) > 0 && len(after.Output) > 0
+	for _, c := range was {
+		if now, ok := columnNamed(is, c.Name); !ok {
+			if !shown || c.Hidden {
+				d.add(ChangeBehaviour, "column %s is not read any more", word(c.Name))
+			}
+		} else if c != now {
+			d.column(c, now, shown)
+		}
+	}
+	for _, c := range is {
+		if _, ok := columnNamed(was, c.Name); !ok && (!shown || c.Hidden) {
+			d.add(ChangeBehaviour, "column %s is read now", word(c.Name))
+		}
+	}
+	if a, b := columnNames(was), columnNames(is); !slices.Equal(a, b) && len(without(a, b)) == 0 && len(without(b, a)) == 0 {
+		d.add(ChangeBehaviour, "the columns come in another order")
+	}
+}
+
+// column compares one column. What an output schema shows is told there.
+func (d *differ) column(was, is Column, shown bool) {
+	name, told := word(is.Name), shown && !was.Hidden && !is.Hidden
+	if was.SQLType != is.SQLType && (!told || was.JSON == is.JSON) {
+		d.add(ChangeBehaviour, "column %s is %s now, it was %s", name, word(is.SQLType), word(was.SQLType))
+	}
+	if was.Hidden != is.Hidden && !shown {
+		d.add(ChangeBehaviour, "column %s is %s now", name, map[bool]string{true: "used but not returned", false: "returned"}[is.Hidden])
+	}
+	if was.Shorten != is.Shorten {
+		d.add(ChangeBehaviour, "column %s %s", name, map[bool]string{true: "may be shortened now", false: "is no longer shortened"}[is.Shorten])
+	}
+	if was.Nullable != is.Nullable && !told {
+		d.add(ChangeBehaviour, "column %s %s", name, map[bool]string{true: "may be null now", false: "is never null now"}[is.Nullable])
+	}
+}
+
+func columnNamed(columns []Column, name string) (Column, bool) {
+	i := slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
+	if i < 0 {
+		return Column{}, false
+	}
+	return columns[i], true
+}
+
+// filters compares what arguments of the same name narrow.
+func (d *differ) filters(before, after []Filter) {
+	for _, was := range before {
+		i := slices.IndexFunc(after, func(f Filter) bool { return f.Argument == was.Argument })
+		if i < 0 {
+			continue // told by the schema
+		}
+		if is := after[i]; was.Column.Name != is.Column.Name || was.Operator != is.Operator {
+			d.add(ChangeBehaviour, "argument %s filters %s by %s now, it was %s by %s", word(is.Argument), word(is.Column.Name), is.Operator, word(was.Column.Name), was.Operator)
+		} else if was.Column.SQLType != is.Column.SQLType {
+			d.add(ChangeBehaviour, "argument %s filters a column of type %s now, it was %s", word(is.Argument), word(is.Column.SQLType), word(was.Column.SQLType))
+		}
+	}
+}
+
+func (d *differ) orders(before, after *ListPlan) {
+	if len(before.Orders) == 0 || len(after.Orders) == 0 {
+		return
+	}
+	if was, is := before.Orders[0], after.Orders[0]; was.Name != is.Name {
+		d.add(ChangeBehaviour, "rows come by %s unless the call says otherwise, it was %s", word(is.Name), word(was.Name))
+	}
+	for _, was := range before.Orders {
+		i := slices.IndexFunc(after.Orders, func(o Order) bool { return o.Name == was.Name })
+		if i >= 0 && !slices.EqualFunc(was.Keys, after.Orders[i].Keys, sameTerm) {
+			d.add(ChangeBehaviour, "the order %s sorts otherwise; pages begun before cannot be continued", word(was.Name))
+		}
+	}
+}
+
+func sameTerm(a, b OrderTerm) bool {
+	return a.Column.Name == b.Column.Name && a.Desc == b.Desc && a.NullsFirst == b.NullsFirst
+}
+
+// call compares what a function tool does.
+func (d *differ) call(before, after *Tool) {
+	was, is := before.RPC, after.RPC
+	d.target("calls", was.Relation, is.Relation)
+	if was.ReadOnly != is.ReadOnly {
+		d.add(ChangeBehaviour, "%s", map[bool]string{true: "the function only reads now", false: "the function may write now"}[is.ReadOnly])
+	}
+	for _, a := range was.Arguments {
+		i := slices.IndexFunc(is.Arguments, func(b Argument) bool { return b.Name == a.Name })
+		if i >= 0 && is.Arguments[i].SQLType != a.SQLType {
+			d.add(ChangeBehaviour, "argument %s is %s in the database now, it was %s", word(a.Name), word(is.Arguments[i].SQLType), word(a.SQLType))
+		}
+	}
+	if was.Returns.Kind != is.Returns.Kind {
+		d.add(ChangeBehaviour, "the function returns %s now, it was %s", returnsWords[is.Returns.Kind], returnsWords[was.Returns.Kind])
+		return
+	}
+	d.columns(before, after, was.Returns.Columns, is.Returns.Columns)
+	if x, y := was.Returns.Scalar, is.Returns.Scalar; x != nil && y != nil && *x != *y {
+		d.column(*x, *y, len(before.Output) > 0 && len(after.Output) > 0)
+	}
+}
+
+var returnsWords = map[string]string{
+	ReturnsVoid: "nothing", ReturnsScalar: "a value", ReturnsRow: "one row", ReturnsRows: "rows", ReturnsScalars: "values",
+}

@@ -1,0 +1,63 @@
+package surfaces
+
+import (
+	"context"
+
+	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/id"
+)
+
+// Rollback makes an earlier revision live again; the draft stays. Errors:
+// fault.NotFound (surface or revision), fault.Conflict pinned and newer_format.
+func (s *Service) Rollback(ctx context.Context, by events.Actor, surface id.Surface, number int) (Revision, error) {
+	return s.rollback(ctx, by, surface, func(q *db.Queries) (Revision, error) {
+		return revisionByNumber(ctx, q, by.Organization, surface, number)
+	})
+}
+
+// RollbackTo is Rollback by digest, whole or its first 12 or more hex digits.
+// Errors: those of Rollback, fault.Invalid (no digest), fault.Conflict
+// ambiguous_digest.
+func (s *Service) RollbackTo(ctx context.Context, by events.Actor, surface id.Surface, digest string) (Revision, error) {
+	return s.rollback(ctx, by, surface, func(q *db.Queries) (Revision, error) {
+		return revisionByDigest(ctx, q, by.Organization, surface, digest)
+	})
+}
+
+func (s *Service) rollback(ctx context.Context, by events.Actor, surface id.Surface, find func(*db.Queries) (Revision, error)) (Revision, error) {
+	var r Revision
+	err := s.change(ctx, by, actRollback, surface.String(), func(q *db.Queries) (map[string]any, error) {
+		row, err := lock(ctx, q, by.Organization, surface)
+		if err != nil {
+			return nil, err
+		}
+		live, err := published(ctx, q, by.Organization, surface, row.LiveRevision)
+		if err != nil {
+			return nil, err
+		}
+		if err := refusePinned(row, live); err != nil {
+			return nil, err
+		}
+		if r, err = find(q); err != nil {
+			return nil, err
+		}
+		if err := refuseFormat(r); err != nil {
+			return nil, err
+		}
+		return s.goLive(ctx, q, by, live, &r)
+	})
+	if err != nil {
+		return Revision{}, err
+	}
+	return r, s.nameAuthors(ctx, by.Organization, &r)
+}
+
+// refuseFormat keeps a revision that this version cannot serve from going live.
+func refuseFormat(r Revision) error {
+	if KnownFormat(r.Format) {
+		return nil
+	}
+	return fault.New(fault.Conflict, "newer_format", "Revision %d was published by a newer version of Chumbo. Publish its file again.", r.Number)
+}
