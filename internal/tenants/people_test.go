@@ -1,10 +1,14 @@
 package tenants_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -112,4 +116,34 @@ func (b *bundle) token(t *testing.T, p tenants.Principal) seal.Secret {
 		t.Fatal(err)
 	}
 	return token
+}
+
+// hold runs a statement in a transaction of its own and keeps its locks until
+// release commits it.
+func (b *bundle) hold(t *testing.T, statement string) (release func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), b.AdminDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// waiting returns once that many wait for a lock in this database.
+func (b *bundle) waiting(t *testing.T, n int) {
+	t.Helper()
+	waits := fmt.Sprintf("(select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') >= %d", n)
+	eventually(t, "requests wait", func() bool { return b.count(t, "builders", waits) > 0 })
 }

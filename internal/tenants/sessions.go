@@ -72,45 +72,51 @@ func (s *Service) Session(ctx context.Context, cookie seal.Secret, address strin
 		return Session{}, sessionUnknown()
 	}
 	var session Session
-	var refused error
+	var refused *fault.Error
 	err := s.store.AsSystem(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		row, err := q.GetBuilderSession(ctx, hash)
-		if errors.Is(err, pgx.ErrNoRows) {
-			refused = sessionUnknown()
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("load session: %w", err)
-		}
-		if refused = s.inForce(row); refused != nil {
-			return nil
-		}
-		if s.replayed(row) {
-			refused = fault.New(fault.Unauthenticated, "session_replayed", "This session was used from a second place and has been ended. Sign in again.")
-			return s.endReplayed(ctx, q, row, address)
-		}
-		next, err := s.keepSession(ctx, q, row, hash)
-		if err != nil {
-			return err
-		}
-		session, err = s.openSession(ctx, q, row.ID, Builder{ID: row.BuilderID, Email: row.Email}, row.OrganizationID, address)
-		session.ExpiresAt, session.Cookie = row.ExpiresAt, next
+		var err error
+		session, refused, err = s.findSession(ctx, q, hash, address)
 		return err
 	})
-	if err == nil {
-		err = refused
-	}
 	if err != nil {
 		return Session{}, err
+	}
+	if refused != nil {
+		return Session{}, refused
 	}
 	return session, nil
 }
 
-func sessionUnknown() error {
+// findSession returns a refusal beside the error, so that what it wrote stays.
+func (s *Service) findSession(ctx context.Context, q *db.Queries, hash []byte, address string) (Session, *fault.Error, error) {
+	row, err := q.GetBuilderSession(ctx, hash)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Session{}, sessionUnknown(), nil
+	}
+	if err != nil {
+		return Session{}, nil, fmt.Errorf("load session: %w", err)
+	}
+	if refused := s.inForce(row); refused != nil {
+		return Session{}, refused, nil
+	}
+	if s.replayed(row) {
+		refused := fault.New(fault.Unauthenticated, "session_replayed", "This session was used from a second place and has been ended. Sign in again.")
+		return Session{}, refused, s.endReplayed(ctx, q, row, address)
+	}
+	next, err := s.keepSession(ctx, q, row, hash)
+	if err != nil {
+		return Session{}, nil, err
+	}
+	session, err := s.openSession(ctx, q, row.ID, Builder{ID: row.BuilderID, Email: row.Email}, row.OrganizationID, address)
+	session.ExpiresAt, session.Cookie = row.ExpiresAt, next
+	return session, nil, err
+}
+
+func sessionUnknown() *fault.Error {
 	return fault.New(fault.Unauthenticated, "session_unknown", "You are not signed in. Sign in and try again.")
 }
 
-func (s *Service) inForce(row db.GetBuilderSessionRow) error {
+func (s *Service) inForce(row db.GetBuilderSessionRow) *fault.Error {
 	now := s.now()
 	switch {
 	case row.EndedAt != nil:

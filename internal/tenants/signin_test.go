@@ -1,14 +1,11 @@
 package tenants_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -120,6 +117,20 @@ func TestSignInIsThrottledByEmail(t *testing.T) {
 	if _, err := one.SignIn(t.Context(), asAlice()); err != nil {
 		t.Errorf("after fifteen minutes: %v", err)
 	}
+}
+
+// TestUnknownEmailIsThrottledLikeAKnownOne: else the eleventh try would tell.
+func TestUnknownEmailIsThrottledLikeAKnownOne(t *testing.T) {
+	t.Parallel()
+	b := signedIn(t)
+	in := tenants.SignIn{Password: secret("not the password"), Address: alicesAddress}
+	for i := range 10 {
+		in.Email = []string{"nobody@example.test", " Nobody@Example.test"}[i%2]
+		_, err := b.service.SignIn(t.Context(), in)
+		refused(t, "a try", err, fault.Unauthenticated, "sign_in_refused")
+	}
+	_, err := b.service.SignIn(t.Context(), in)
+	throttled(t, "the eleventh try", err)
 }
 
 func TestRightPasswordClearsTheCountOfTheEmail(t *testing.T) {
@@ -310,28 +321,12 @@ func TestPasswordsAreStoredAsArgon2id(t *testing.T) {
 func TestSignInThatBeganWithTheOldPasswordIsRefused(t *testing.T) {
 	t.Parallel()
 	b := signedIn(t)
-	conn, err := pgx.Connect(t.Context(), b.AdminDSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	change, err := conn.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = change.Exec(t.Context(), `update chumbo.builders set password_hash = (select password_hash from chumbo.builders where email = 'bob@example.test')
+	release := b.hold(t, `update chumbo.builders set password_hash = (select password_hash from chumbo.builders where email = 'bob@example.test')
 		where email = 'alice@example.test'`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	done := make(chan error, 1)
 	go func() { _, err := b.service.SignIn(t.Context(), asAlice()); done <- err }()
-	eventually(t, "the sign-in waits", func() bool {
-		return b.count(t, "builders", "exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')") > 0
-	})
-	if err := change.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b.waiting(t, 1)
+	release()
 	refused(t, "the old password", <-done, fault.Unauthenticated, "sign_in_refused")
 	if n := b.count(t, "builder_sessions", "true"); n != 0 {
 		t.Errorf("%d sessions began with the old password", n)
