@@ -86,9 +86,3 @@ func (c *Client) ProveSecretKey(ctx context.Context, p Project, key seal.Secret)
 	return fault.Wrap(errorOf(r), fault.Unprocessable, "secret_key_unproven", "The project's Auth answered %d where %d (user_not_found) was expected, which proves nothing. Check that %s is the project's own API origin; or prove ownership with the function.",
 		r.status, http.StatusNotFound, p.APIOrigin)
 }
-
-// Catalog calls chumbo_catalog(token) with the publishable key and returns its
-// JSON. Errors as OwnershipToken's.
-func (c *Client) Catalog(ctx context.Context, p Project, token seal.Secret) ([]byte, error) {
-	panic("not built")
-}
