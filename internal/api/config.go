@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -14,22 +14,19 @@ import (
 type Config struct {
 	Tenants  *tenants.Service
 	Surfaces *surfaces.Service
-	Supabase *supabase.Client
+	Builders *builders.Service
+	Hosts    tenants.Hosts // the public URL, where builders approve devices; and whose word about client addresses counts
 	Logger   *slog.Logger
-
-	AllowSplitIssuer bool // CHUMBO_ALLOW_SPLIT_ISSUER
-	AllowPublic      bool // surfaces may declare mode public
-	RequireOwnership bool // nothing of an unverified project is served
 }
 
 // New returns the handler of /api/v1. Mount it at /api/ with the path left as
 // it is. Every answer under it, errors included, is JSON.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Supabase == nil || cfg.Logger == nil {
-		return nil, errors.New("api: tenants, surfaces, supabase and logger are required")
+	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Builders == nil || cfg.Logger == nil || cfg.Hosts.PublicURL == "" {
+		return nil, errors.New("api: tenants, surfaces, builders, a public URL and a logger are required")
 	}
 	a := &api{Config: cfg}
-	return a.routes(), nil
+	return a.handler(), nil
 }
 
 type api struct{ Config }

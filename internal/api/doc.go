@@ -1,12 +1,14 @@
 // Package api owns the control API of builders under /api/v1: JSON in, JSON
-// out, errors as RFC 9457 problems, a cht_ token in Authorization. The CLI and
-// the dashboard are its clients. docs/api.md is the reference.
+// out, errors as RFC 9457 problems, a cht_ token in Authorization. The CLI is
+// its client, and whoever writes a script; docs/api.md is the reference.
 //
-// The files: config.go wires it; serve.go and request.go are what every route
-// goes through; projects.go, schema.go, surfaces.go and revisions.go are the
-// routes; wire.go holds what goes over the wire; schemas.go serves the
-// published JSON Schemas.
+// The files: config.go wires it; routes.go lists every route and what it needs;
+// serve.go and request.go are what every route goes through; the routes are in
+// device.go, tokens.go, notices.go, projects.go, ownership.go, schema.go,
+// surfaces.go, publish.go and revisions.go; wire.go and wire_surfaces.go hold
+// what goes over the wire; schemas.go serves the published JSON Schemas.
 //
 // It never sets a cookie and never answers CORS: a browser page of another
-// origin cannot use it. It never stores or repeats a secret key.
+// origin cannot use it. It never stores, logs or repeats a secret key; three
+// routes of their own pass one on, from memory, once.
 package api

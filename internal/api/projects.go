@@ -5,41 +5,45 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/doctor"
 	"github.com/chumbo-dev/chumbo/internal/fault"
-	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-// me is GET /me: who the token speaks for.
-func (a *api) me(c echo.Context) error {
-	p := principal(c)
-	return writeJSON(c, http.StatusOK, meJSON{
-		Organization: organizationJSON{p.Organization.ID, p.Organization.Slug, p.Organization.Name},
-		Builder:      builderJSON{p.Builder.ID, p.Builder.Email}, Role: p.Role, Token: p.Token,
-	})
-}
-
 // listProjects is GET /projects.
 func (a *api) listProjects(c echo.Context) error {
-	projects, err := a.Tenants.Projects(c.Request().Context(), principal(c))
+	ctx, p := c.Request().Context(), principal(c)
+	projects, err := a.Tenants.Projects(ctx, p)
 	if err != nil {
 		return err
 	}
-	answer := projectsAnswer{Projects: []projectJSON{}}
-	for _, p := range projects {
-		answer.Projects = append(answer.Projects, projectOf(p))
+	notices, err := a.Tenants.Notices(ctx, p)
+	if err != nil {
+		return err
+	}
+	about := map[id.Project]int{}
+	for _, n := range notices {
+		if n.Project != nil {
+			about[*n.Project]++
+		}
+	}
+	answer := projectsAnswer{Projects: []listedProjectJSON{}}
+	for _, project := range projects {
+		served, _ := a.Builders.Served(project)
+		answer.Projects = append(answer.Projects, listedProjectJSON{projectJSON: projectOf(project), Served: served, Notices: about[project.ID]})
 	}
 	return writeJSON(c, http.StatusOK, answer)
 }
 
-// getProject is GET /projects/:project.
+// getProject is GET /projects/:project, with what its last probe found.
 func (a *api) getProject(c echo.Context) error {
 	project, err := a.project(c)
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, projectAnswer{Project: projectOf(project), Notes: a.notes(project)})
+	return a.writeProject(c, http.StatusOK, project, project.Findings)
 }
 
 // createProject is POST /projects: probe, then register. A project that fails
@@ -54,110 +58,105 @@ func (a *api) createProject(c echo.Context) error {
 	if err := readJSON(c, maxBody, &in); err != nil {
 		return err
 	}
-	if err := refuseFields("url", in.URL, "publishable_key", in.PublishableKey, "slug", in.Slug, "name", in.Name); err != nil {
-		return err
-	}
-	if err := tenants.CheckProjectSlug(in.Slug); err != nil {
-		return err
-	}
-	result, err := a.probe(c, in.URL, in.PublishableKey)
+	project, findings, err := a.Builders.Register(c.Request().Context(), principal(c), builders.NewRegistration{
+		URL: in.URL, PublishableKey: in.PublishableKey, Slug: in.Slug, Name: in.Name,
+	}, nil)
 	if err != nil {
 		return err
 	}
-	project, err := a.Tenants.CreateProject(c.Request().Context(), principal(c), tenants.NewProject{
-		Slug: in.Slug, Name: in.Name, ProjectFacts: result.Facts,
-	})
-	if err != nil {
-		return err
-	}
-	return writeJSON(c, http.StatusCreated, projectAnswer{Project: projectOf(project), Findings: result.Findings, Notes: a.notes(project)})
+	return a.writeProject(c, http.StatusCreated, project, findings)
 }
 
 // probeProject is POST /projects/:project/probe: look again, and keep what was
 // learnt. The URL stays; a new publishable key may be given.
 func (a *api) probeProject(c echo.Context) error {
-	project, err := a.project(c)
-	if err != nil {
-		return err
-	}
 	var in struct {
 		PublishableKey string `json:"publishable_key"`
 	}
-	if c.Request().ContentLength != 0 {
-		if err := readJSON(c, maxBody, &in); err != nil {
-			return err
-		}
+	if err := readOptional(c, &in); err != nil {
+		return err
 	}
-	if in.PublishableKey == "" {
-		in.PublishableKey = project.PublishableKey
-	}
-	result, err := a.probe(c, project.TypedURL, in.PublishableKey)
+	project, findings, err := a.Builders.Reprobe(c.Request().Context(), principal(c), c.Param("project"), in.PublishableKey, nil)
 	if err != nil {
 		return err
 	}
-	if result.Facts.APIOrigin != project.APIOrigin {
-		return fault.New(fault.Conflict, "origin_moved", "This project was registered at %s and now says it is at %s. Register the new one under another name.", project.APIOrigin, result.Facts.APIOrigin)
+	return a.writeProject(c, http.StatusOK, project, findings)
+}
+
+// nameProject is PATCH /projects/:project: what people call it.
+func (a *api) nameProject(c echo.Context) error {
+	var in struct {
+		Name string `json:"name"`
 	}
-	project, err = a.Tenants.UpdateProject(c.Request().Context(), principal(c), project.Slug, result.Facts)
+	if err := readJSON(c, maxBody, &in); err != nil {
+		return err
+	}
+	project, err := a.Tenants.SetProjectName(c.Request().Context(), principal(c), c.Param("project"), in.Name)
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, projectAnswer{Project: projectOf(project), Findings: result.Findings, Notes: a.notes(project)})
+	return a.writeProject(c, http.StatusOK, project, nil)
 }
 
-// probe runs the checks. One that fails is the answer to the request.
-func (a *api) probe(c echo.Context, typedURL, key string) (doctor.ProbeResult, error) {
-	result, err := doctor.Probe(c.Request().Context(), a.Supabase, doctor.ProbeInput{
-		TypedURL: typedURL, PublishableKey: key, AllowSplitIssuer: a.AllowSplitIssuer,
-	}, nil)
+// renameProject is POST /projects/:project/rename: another name in URLs. The
+// old ones keep serving.
+func (a *api) renameProject(c echo.Context) error {
+	slug, err := readSlug(c)
 	if err != nil {
-		return result, err
+		return err
 	}
-	if !result.Accepted() {
-		return result, &refusedProbe{findings: result.Findings}
+	project, err := a.Tenants.RenameProject(c.Request().Context(), principal(c), c.Param("project"), slug)
+	if err != nil {
+		return err
 	}
-	return result, nil
+	return a.writeProject(c, http.StatusOK, project, nil)
 }
 
-// refusedProbe is a probe with a failed check: 422 with every finding.
-type refusedProbe struct{ findings []doctor.Finding }
+// deleteProject is DELETE /projects/:project.
+func (a *api) deleteProject(c echo.Context) error {
+	confirm, err := readConfirm(c)
+	if err != nil {
+		return err
+	}
+	if err := a.Tenants.DeleteProject(c.Request().Context(), principal(c), c.Param("project"), confirm); err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, deletedAnswer{Deleted: c.Param("project")})
+}
 
-func (*refusedProbe) Error() string { return "project refused by its probe" }
+// readSlug reads the new name of a rename.
+func readSlug(c echo.Context) (string, error) {
+	var in struct {
+		Slug string `json:"slug"`
+	}
+	err := readJSON(c, maxBody, &in)
+	return in.Slug, err
+}
 
-func (r *refusedProbe) write(c echo.Context, id string) {
-	e := fault.New(fault.Unprocessable, "probe_failed", "The project cannot be registered as it is. Nothing was changed. Each failed check says what to do.")
-	problemJSON(c.Response(), e.Kind.Status(), struct {
+// readConfirm reads what was typed to confirm that something goes.
+func readConfirm(c echo.Context) (string, error) {
+	var in struct {
+		Confirm string `json:"confirm"`
+	}
+	err := readJSON(c, maxBody, &in)
+	return in.Confirm, err
+}
+
+func (a *api) writeProject(c echo.Context, status int, project tenants.Project, findings any) error {
+	return writeJSON(c, status, projectAnswer{Project: projectOf(project), Findings: findings, Notes: a.Builders.Notes(project, tenants.Surface{})})
+}
+
+// writeRefusedProbe answers a probe with a failed check: 422 with every
+// finding.
+func writeRefusedProbe(c echo.Context, refused *builders.ProbeRefused, id string) {
+	problem := fault.ProblemOf(refused, id)
+	problemJSON(c.Response(), problem.Status, struct {
 		fault.Problem
 		Findings []doctor.Finding `json:"findings"`
-	}{fault.ProblemOf(e, id), r.findings})
+	}{problem, refused.Findings})
 }
 
 // project is the project the path names, in the caller's organization.
 func (a *api) project(c echo.Context) (tenants.Project, error) {
 	return a.Tenants.Project(c.Request().Context(), principal(c), c.Param("project"))
-}
-
-// notes says what stands between a project and its users.
-func (a *api) notes(p tenants.Project) []string {
-	if p.VerifiedAt != nil {
-		return []string{}
-	}
-	// A project whose tokens are issued in another origin's name always needs
-	// the proof: its word about its issuer is not enough.
-	if origin, err := supabase.APIOrigin(p.Issuer); err != nil || origin != p.APIOrigin {
-		return []string{"Nothing of this project is served until your organization proves that it owns it: its issuer is on another origin than its API."}
-	}
-	if !a.RequireOwnership {
-		return []string{}
-	}
-	return []string{"Nothing of this project is served until your organization proves that it owns it. On a server of your own, the operator can set CHUMBO_REQUIRE_OWNERSHIP=false instead."}
-}
-
-func refuseFields(pairs ...string) error {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if err := tenants.RefuseSecret(pairs[i], pairs[i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

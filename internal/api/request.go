@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -20,11 +22,24 @@ import (
 const (
 	maxBody   = 1 << 20                   // of every request
 	maxSchema = surfaces.MaxSnapshotBytes // of a schema snapshot: a large database has thousands of columns
+
+	maxSecretBody = 16 << 10 // of one key
 )
 
 // readBody reads the whole body up to limit bytes and refuses one with a
 // secret key in it, wherever that stands.
 func readBody(c echo.Context, limit int64) ([]byte, error) {
+	b, err := readWhole(c, limit)
+	if err != nil {
+		return nil, err
+	}
+	if err := tenants.RefuseSecret("body", string(b)); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func readWhole(c echo.Context, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, limit))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -32,9 +47,6 @@ func readBody(c echo.Context, limit int64) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "body_unreadable", "The body could not be read. Send it again.")
-	}
-	if err := tenants.RefuseSecret("body", string(b)); err != nil {
-		return nil, err
 	}
 	return b, nil
 }
@@ -49,7 +61,53 @@ func readJSON(c echo.Context, limit int64, into any) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseEscapedSecret(b); err != nil {
+		return err
+	}
 	return decodeJSON(b, into)
+}
+
+// refuseEscapedSecret finds a secret key that JSON's escapes hide. What is no
+// JSON the decoder refuses.
+func refuseEscapedSecret(b []byte) error {
+	var value any
+	if !bytes.ContainsRune(b, '\\') || json.Unmarshal(b, &value) != nil {
+		return nil
+	}
+	var plain bytes.Buffer
+	if err := writeBody(&plain, value); err != nil {
+		return fmt.Errorf("encode body: %w", err)
+	}
+	return tenants.RefuseSecret("body", plain.String())
+}
+
+// readOptional is readJSON where the body may be empty.
+func readOptional(c echo.Context, into any) error {
+	if c.Request().ContentLength == 0 {
+		return nil
+	}
+	return readJSON(c, maxBody, into)
+}
+
+// readNothing is for routes that take no input: an empty body, or {}.
+func readNothing(c echo.Context) error { return readOptional(c, &struct{}{}) }
+
+// readSecret reads the one member of a body that may hold a key: the body is
+// never looked at otherwise, and nothing of it is repeated.
+func readSecret(c echo.Context, member string) (seal.Secret, error) {
+	if mediaType(c) != "application/json" {
+		return seal.Secret{}, wrongMedia()
+	}
+	b, err := readWhole(c, maxSecretBody)
+	if err != nil {
+		return seal.Secret{}, err
+	}
+	var in map[string]string
+	if err := json.Unmarshal(b, &in); err != nil || len(in) != 1 || in[member] == "" {
+		// The decoder's error may quote what was sent.
+		return seal.Secret{}, fault.New(fault.Invalid, "json", "Send one JSON object with the member %s, a text, and nothing else.", member)
+	}
+	return seal.NewSecret(in[member]), nil
 }
 
 func wrongMedia() error {
@@ -79,6 +137,9 @@ func badJSON(err error) error {
 			WithIssues(fault.Issue{Path: wrongType.Field, Message: "want " + jsonKind(wrongType) + ", got " + got})
 	}
 	if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
+		if err := tenants.RefuseSecret("body", name); err != nil {
+			return err
+		}
 		return fault.New(fault.Invalid, "unknown_field", "The body has a member that is not known: %s. Remove it, or check its spelling.", name)
 	}
 	return fault.New(fault.Invalid, "json", "The body is not valid JSON. Check brackets, commas and quotes.")

@@ -3,7 +3,6 @@ package api
 import (
 	"time"
 
-	"github.com/chumbo-dev/chumbo/internal/doctor"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -23,11 +22,88 @@ type builderJSON struct {
 	Email string     `json:"email"`
 }
 
+func organizationOf(o tenants.Organization) organizationJSON {
+	return organizationJSON{ID: o.ID, Slug: o.Slug, Name: o.Name}
+}
+
+func builderOf(b tenants.Builder) builderJSON { return builderJSON{ID: b.ID, Email: b.Email} }
+
 type meJSON struct {
 	Organization organizationJSON `json:"organization"`
 	Builder      builderJSON      `json:"builder"`
 	Role         tenants.Role     `json:"role"`
 	Token        id.Token         `json:"token"`
+	Scope        tenants.Scope    `json:"scope"`
+}
+
+// deviceAnswer is RFC 8628 section 3.2.
+type deviceAnswer struct {
+	DeviceCode              string `json:"device_code"`
+	UserCode                string `json:"user_code"`
+	VerificationURI         string `json:"verification_uri"`
+	VerificationURIComplete string `json:"verification_uri_complete"`
+	ExpiresIn               int    `json:"expires_in"` // seconds
+	Interval                int    `json:"interval"`   // seconds
+}
+
+type deviceTokenAnswer struct {
+	Token        string           `json:"token"`
+	Organization organizationJSON `json:"organization"`
+	Builder      builderJSON      `json:"builder"`
+	Scope        tenants.Scope    `json:"scope"`
+}
+
+type tokenJSON struct {
+	ID         id.Token      `json:"id"`
+	Name       string        `json:"name"`
+	Scope      tenants.Scope `json:"scope"`
+	Builder    builderJSON   `json:"builder"`
+	CreatedAt  time.Time     `json:"created_at"`
+	ExpiresAt  *time.Time    `json:"expires_at,omitempty"`
+	LastUsedAt *time.Time    `json:"last_used_at,omitempty"`
+}
+
+func tokenOf(t tenants.APIToken) tokenJSON {
+	return tokenJSON{
+		ID: t.ID, Name: t.Name, Scope: t.Scope, Builder: builderOf(t.Builder),
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt,
+	}
+}
+
+type tokensAnswer struct {
+	Tokens []tokenJSON `json:"tokens"`
+}
+
+type createdTokenAnswer struct {
+	Token     string        `json:"token"` // shown only now
+	ID        id.Token      `json:"id"`
+	Name      string        `json:"name"`
+	Scope     tenants.Scope `json:"scope"`
+	ExpiresAt *time.Time    `json:"expires_at,omitempty"`
+}
+
+type revokedAnswer struct {
+	Revoked id.Token `json:"revoked"`
+}
+
+type noticeJSON struct {
+	ID        id.Notice   `json:"id"`
+	Kind      string      `json:"kind"`
+	Project   *id.Project `json:"project,omitempty"`
+	Text      string      `json:"text"`
+	CreatedAt time.Time   `json:"created_at"`
+}
+
+type noticesAnswer struct {
+	Notices []noticeJSON `json:"notices"`
+}
+
+type dismissedAnswer struct {
+	Dismissed id.Notice `json:"dismissed"`
+}
+
+type deletedAnswer struct {
+	Deleted string `json:"deleted"`
 }
 
 type projectJSON struct {
@@ -42,6 +118,8 @@ type projectJSON struct {
 	Signing         tenants.Signing `json:"signing"`
 	OAuthEnabled    bool            `json:"oauth_enabled"`
 	ScopesSupported []string        `json:"scopes_supported"`
+	Registration    bool            `json:"registration_enabled"`
+	ProbedAt        *time.Time      `json:"probed_at,omitempty"`
 	Verified        bool            `json:"verified"`
 	VerifiedAt      *time.Time      `json:"verified_at,omitempty"`
 	CreatedAt       time.Time       `json:"created_at"`
@@ -52,19 +130,39 @@ func projectOf(p tenants.Project) projectJSON {
 	return projectJSON{
 		ID: p.ID, Slug: p.Slug, Name: p.Name, TypedURL: p.TypedURL, APIOrigin: p.APIOrigin, Issuer: p.Issuer,
 		JWKSURI: p.JWKSURI, PublishableKey: p.PublishableKey, Signing: p.Signing, OAuthEnabled: p.OAuthEnabled,
-		ScopesSupported: list(p.ScopesSupported), Verified: p.VerifiedAt != nil, VerifiedAt: p.VerifiedAt,
+		ScopesSupported: list(p.ScopesSupported), Registration: p.RegistrationEnabled, ProbedAt: p.ProbedAt, Verified: p.VerifiedAt != nil, VerifiedAt: p.VerifiedAt,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 }
 
 type projectAnswer struct {
-	Project  projectJSON      `json:"project"`
-	Findings []doctor.Finding `json:"findings,omitempty"`
-	Notes    []string         `json:"notes,omitempty"`
+	Project  projectJSON `json:"project"`
+	Findings any         `json:"findings,omitempty"` // a list of doctor.Finding, or such a list as it was stored
+	Notes    []string    `json:"notes,omitempty"`
+}
+
+type listedProjectJSON struct {
+	projectJSON
+	Served  bool `json:"served"`  // its surfaces answer the world
+	Notices int  `json:"notices"` // about it that nobody dismissed
 }
 
 type projectsAnswer struct {
-	Projects []projectJSON `json:"projects"`
+	Projects []listedProjectJSON `json:"projects"`
+}
+
+type ownershipAnswer struct {
+	Verified     bool                `json:"verified"`
+	Method       tenants.ProofMethod `json:"method,omitempty"`
+	VerifiedAt   *time.Time          `json:"verified_at,omitempty"`
+	CheckedAt    *time.Time          `json:"checked_at,omitempty"`
+	Misses       int                 `json:"misses"`
+	SignInPaused bool                `json:"sign_in_paused"`
+	TakenOverAt  *time.Time          `json:"taken_over_at,omitempty"`
+	Served       bool                `json:"served"`
+	Why          string              `json:"why,omitempty"` // nothing is served
+	Token        string              `json:"token"`         // what chumbo_ownership() must return; no secret
+	SQL          string              `json:"sql"`           // that makes it do so
 }
 
 type snapshotJSON struct {
@@ -73,6 +171,7 @@ type snapshotJSON struct {
 	At        time.Time          `json:"at"`
 	Relations int                `json:"relations"`
 	Functions int                `json:"functions"`
+	Offerable *[]string          `json:"offerable,omitempty"`
 	Snapshot  *surfaces.Snapshot `json:"snapshot,omitempty"`
 }
 
@@ -87,110 +186,17 @@ func snapshotOf(s surfaces.StoredSnapshot, whole bool) snapshotJSON {
 	return answer
 }
 
-type surfaceJSON struct {
-	ID           id.Surface    `json:"id"`
-	Slug         string        `json:"slug"`
-	State        tenants.State `json:"state"`
-	URLs         []string      `json:"urls"`          // primary first
-	LiveRevision int           `json:"live_revision"` // 0: nothing published yet
-	CreatedAt    time.Time     `json:"created_at"`
-	UpdatedAt    time.Time     `json:"updated_at"`
+type catalogAnswer struct {
+	SQL       string   `json:"sql"`
+	Relations []string `json:"relations"`
 }
 
-func surfaceOf(s tenants.Surface) surfaceJSON {
-	return surfaceJSON{
-		ID: s.ID, Slug: s.Slug, State: s.State, URLs: urlsOf(s), LiveRevision: s.LiveRevision,
-		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
-	}
+type starterAnswer struct {
+	File string `json:"file"`
 }
 
-func urlsOf(s tenants.Surface) []string {
-	urls := make([]string, 0, len(s.URLs))
-	for _, u := range s.URLs {
-		urls = append(urls, u.URL())
-	}
-	return urls
-}
-
-type surfacesAnswer struct {
-	Surfaces []surfaceJSON `json:"surfaces"`
-	Notes    []string      `json:"notes"`
-}
-
-type toolJSON struct {
-	Name        string               `json:"name"`
-	Title       string               `json:"title"`
-	Description string               `json:"description"`
-	Annotations surfaces.Annotations `json:"annotations"`
-	Scopes      []string             `json:"scopes,omitempty"`
-	Public      bool                 `json:"public,omitempty"`
-	Input       any                  `json:"input"`
-	Output      any                  `json:"output,omitempty"`
-}
-
-func toolsOf(c *surfaces.Compiled) []toolJSON {
-	tools := []toolJSON{}
-	if c == nil {
-		return tools
-	}
-	for i := range c.Tools {
-		t := &c.Tools[i]
-		tool := toolJSON{
-			Name: t.Name, Title: t.Title, Description: t.Description, Annotations: t.Annotations,
-			Scopes: t.Scopes, Public: t.Public, Input: t.Input,
-		}
-		if len(t.Output) > 0 {
-			tool.Output = t.Output
-		}
-		tools = append(tools, tool)
-	}
-	return tools
-}
-
-type fileAnswer struct {
-	Accepted bool               `json:"accepted"` // no problem stops publishing
-	Kept     bool               `json:"kept"`     // as the surface's draft
-	Live     bool               `json:"live"`     // what it compiles to is what is live
-	Digest   string             `json:"digest,omitempty"`
-	Problems []surfaces.Problem `json:"problems"`
-	Tools    []toolJSON         `json:"tools"`
-}
-
-type storedFileAnswer struct {
-	File  string `json:"file"`
-	Draft bool   `json:"draft"` // not what is live
-}
-
-type publishAnswer struct {
-	Revision int                `json:"revision"`
-	Digest   string             `json:"digest"`
-	Created  bool               `json:"created"` // false: the surface had this digest, that revision is live again
-	URLs     []string           `json:"urls"`
-	State    tenants.State      `json:"state"`
-	Problems []surfaces.Problem `json:"problems"` // warnings only
-	Notes    []string           `json:"notes"`
-}
-
-type revisionJSON struct {
-	Number       int             `json:"number"`
-	Digest       string          `json:"digest"`
-	Title        string          `json:"title"`
-	Access       surfaces.Access `json:"access"`
-	SchemaDigest string          `json:"schema_digest"`
-	CreatedBy    *id.Builder     `json:"created_by,omitempty"`
-	CreatedAt    time.Time       `json:"created_at"`
-	Live         bool            `json:"live"`
-}
-
-func revisionOf(r surfaces.Revision) revisionJSON {
-	return revisionJSON{
-		Number: r.Number, Digest: r.Digest, Title: r.Title, Access: r.Access, SchemaDigest: r.SchemaDigest,
-		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, Live: r.Live,
-	}
-}
-
-type revisionsAnswer struct {
-	Revisions []revisionJSON `json:"revisions"`
+type postureAnswer struct {
+	Findings []surfaces.Finding `json:"findings"`
 }
 
 // list makes an absent list an empty one: clients never see null.

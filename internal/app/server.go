@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chumbo-dev/chumbo/internal/api"
+	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/events"
@@ -110,7 +111,8 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if !s.config.RequireOwnership {
 		s.log.Warn("CHUMBO_REQUIRE_OWNERSHIP is off: projects are served without proof that the organization owns them")
 	}
-	projects := supabase.New(egress.New(policy))
+	out := egress.New(policy)
+	projects := supabase.New(out)
 	authenticator, err := oauth.New(oauth.Config{Keys: projects, Logger: s.log, Now: now})
 	if err != nil {
 		return err
@@ -124,10 +126,14 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	control, err := api.New(api.Config{
-		Tenants: s.Tenants, Surfaces: s.Surfaces, Supabase: projects, Logger: s.log,
+	work, err := builders.New(builders.Config{
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Supabase: projects, Management: supabase.NewManagement(out),
 		AllowSplitIssuer: s.config.AllowSplitIssuer, AllowPublic: s.config.Loopback(), RequireOwnership: s.config.RequireOwnership,
 	})
+	if err != nil {
+		return err
+	}
+	control, err := api.New(api.Config{Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Hosts: hosts, Logger: s.log})
 	if err != nil {
 		return err
 	}

@@ -90,3 +90,8 @@ func catalogAD(p Principal, project id.Project) []byte {
 func (s *Service) Refused(ctx context.Context, p Principal, action string, err error, target ...string) error {
 	return s.refuse(ctx, p, &act{action: action, target: typedName(target...)}, err)
 }
+
+// AccessToken is a typed token of Supabase's Management API without blanks
+// around it; what does not look like one is fault.Invalid, before it is sent
+// anywhere.
+func AccessToken(typed seal.Secret) (seal.Secret, error) { return managementTokenOf(typed) }

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -20,9 +21,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/api"
+	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -38,6 +41,10 @@ type Options struct {
 	Project          standin.Options
 	AllowSplitIssuer bool
 	RequireOwnership bool
+	TrustedProxies   []netip.Prefix
+	// Management is where a Management API is stood in for; empty for a place
+	// where nothing answers. No request of a test reaches the real one.
+	Management string
 }
 
 // World is one control API with everything behind it.
@@ -48,6 +55,11 @@ type World struct {
 	Log     *Log
 	client  *http.Client
 
+	// The services behind the API, for what a test cannot do through it.
+	Tenants  *tenants.Service
+	Surfaces *surfaces.Service
+	Builders *builders.Service
+
 	// API tokens: Alice owns Acme, Vera may only look at it, Bob owns Globex.
 	Alice, Vera, Bob string
 }
@@ -57,8 +69,7 @@ type World struct {
 func New(t testing.TB, o Options) *World {
 	t.Helper()
 	w := &World{DB: dbtest.NewDatabase(t), Log: &Log{}, Project: NewProject(t, o.Project)}
-	config := w.config(t, o)
-	handler, err := api.New(config)
+	handler, err := api.New(w.config(t, o))
 	if err != nil {
 		t.Fatalf("make api: %v", err)
 	}
@@ -69,7 +80,7 @@ func New(t testing.TB, o Options) *World {
 	t.Cleanup(server.Close)
 	w.URL, w.client = server.URL, server.Client()
 
-	w.people(t, config.Tenants)
+	w.people(t)
 	return w
 }
 
@@ -90,32 +101,41 @@ func NewProject(t testing.TB, o standin.Options) *standin.Project {
 
 func (w *World) config(t testing.TB, o Options) api.Config {
 	t.Helper()
-	builders, err := tenants.NewService(tenants.ServiceConfig{Store: w.DB.Store, Hosts: tenants.Hosts{PublicURL: PublicURL}, Now: time.Now})
-	if err != nil {
+	hosts := tenants.Hosts{PublicURL: PublicURL, TrustedProxies: o.TrustedProxies}
+	var err error
+	if w.Tenants, err = tenants.NewService(tenants.ServiceConfig{Store: w.DB.Store, Hosts: hosts, Now: time.Now}); err != nil {
 		t.Fatalf("make tenants: %v", err)
 	}
-	published, err := surfaces.NewService(w.DB.Store, time.Now)
-	if err != nil {
+	if w.Surfaces, err = surfaces.NewService(w.DB.Store, time.Now); err != nil {
 		t.Fatalf("make surfaces: %v", err)
 	}
+	if o.Management == "" {
+		o.Management = "http://127.0.0.1:1"
+	}
 	out := egress.New(egress.Policy{AllowHTTP: true, AllowLoopback: true, AllowAnyPort: true})
-	return api.Config{
-		Tenants: builders, Surfaces: published, Supabase: supabase.New(out),
-		Logger:           slog.New(slog.NewJSONHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	w.Builders, err = builders.New(builders.Config{
+		Tenants: w.Tenants, Surfaces: w.Surfaces, Supabase: supabase.New(out), Management: supabase.NewManagementAt(out, o.Management),
 		AllowSplitIssuer: o.AllowSplitIssuer, RequireOwnership: o.RequireOwnership,
+	})
+	if err != nil {
+		t.Fatalf("make builders: %v", err)
+	}
+	return api.Config{
+		Tenants: w.Tenants, Surfaces: w.Surfaces, Builders: w.Builders, Hosts: hosts,
+		Logger: slog.New(slog.NewJSONHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
 
 // people makes the builders. Vera is written straight into the tables: there is
 // no way to invite anybody yet.
-func (w *World) people(t testing.TB, builders *tenants.Service) {
+func (w *World) people(t testing.TB) {
 	t.Helper()
 	ctx := context.Background()
-	acme, _, alice, err := builders.CreateOwner(ctx, "alice@example.test", "Acme Corp")
+	acme, _, alice, err := w.Tenants.CreateOwner(ctx, "alice@example.test", "Acme Corp")
 	if err != nil {
 		t.Fatalf("make first owner: %v", err)
 	}
-	_, _, bob, err := builders.CreateOrganization(ctx, "bob@example.test", "Globex Corp")
+	_, _, bob, err := w.Tenants.CreateOrganization(ctx, "bob@example.test", "Globex Corp")
 	if err != nil {
 		t.Fatalf("make second organization: %v", err)
 	}
@@ -125,6 +145,48 @@ func (w *World) people(t testing.TB, builders *tenants.Service) {
 	w.DB.Exec(t, "insert into members (organization_id, builder_id, role, created_at) values ($1, $2, 'viewer', now())", acme.ID.UUID(), vera)
 	w.DB.Exec(t, "insert into api_tokens (organization_id, id, builder_id, name, token_hash, created_at) values ($1, $2, $3, 'test', $4, now())",
 		acme.ID.UUID(), uuid.Must(uuid.NewV7()), vera, hash[:])
+}
+
+// Principal is who a token speaks for.
+func (w *World) Principal(t testing.TB, token string) tenants.Principal {
+	t.Helper()
+	p, err := w.Tenants.VerifyToken(context.Background(), seal.NewSecret(token))
+	if err != nil {
+		t.Fatalf("verify token: %v", err)
+	}
+	return p
+}
+
+// Token makes another token of that scope for whom owner speaks for.
+func (w *World) Token(t testing.TB, owner string, scope tenants.Scope) string {
+	t.Helper()
+	_, token, err := w.Tenants.CreateToken(context.Background(), w.Principal(t, owner), tenants.NewAPIToken{Name: "test", Scope: scope})
+	if err != nil {
+		t.Fatalf("make token: %v", err)
+	}
+	return token.Reveal()
+}
+
+// Decide approves or denies a waiting device by its user code, as Alice does in
+// the dashboard.
+func (w *World) Decide(t testing.TB, userCode string, approve bool) {
+	t.Helper()
+	if err := w.Tenants.DecideDevice(context.Background(), w.Principal(t, w.Alice), userCode, approve); err != nil {
+		t.Fatalf("decide device: %v", err)
+	}
+}
+
+// Prove puts chumbo_ownership into the stand-in project, for the project of
+// that name of whom token speaks for.
+func (w *World) Prove(t testing.TB, token, project string) {
+	t.Helper()
+	of, err := w.Tenants.Project(context.Background(), w.Principal(t, token), project)
+	if err != nil {
+		t.Fatalf("load project: %v", err)
+	}
+	if err := w.Project.Exec(context.Background(), tenants.OwnershipSQL(of.Ownership.Token)); err != nil {
+		t.Fatalf("run ownership SQL: %v", err)
+	}
 }
 
 // Snapshot imports the stand-in project's schema.
