@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -46,18 +48,12 @@ func (s *session) writeCatalog(ctx context.Context, w *workplace, f importFlags)
 		})
 		return errShown
 	}
-	var made struct {
-		SQL string `json:"sql"`
-	}
-	err = w.client.do(ctx, http.MethodPost, w.project()+"/schema/catalog", map[string]any{"relations": relations}, &made)
+	sql, err := s.catalogSQL(ctx, w, f, relations)
 	if err != nil {
 		return err
 	}
-	if err := checkCatalog(made.SQL); err != nil {
-		return err
-	}
 	if !f.yes {
-		s.showPlan(name, made.SQL)
+		s.showPlan(name, sql)
 	}
 	ok, err := s.agree(ctx, f.yes, "Write it?")
 	if err != nil {
@@ -67,7 +63,7 @@ func (s *session) writeCatalog(ctx context.Context, w *workplace, f importFlags)
 		s.printer.step(step{ID: "catalog_migration", Status: "fail", Message: "nothing was written", Fix: "chumbo import --catalog"})
 		return errShown
 	}
-	if err := w.repo.write(name, made.SQL); err != nil {
+	if err := w.repo.write(name, sql); err != nil {
 		return err
 	}
 	s.printer.data = map[string]any{"migration": name, "relations": relations}
@@ -76,16 +72,46 @@ func (s *session) writeCatalog(ctx context.Context, w *workplace, f importFlags)
 	return nil
 }
 
-// checkCatalog refuses what is no such function. The server writes this SQL
-// and the builder reads it: what does more than it says must at least show.
-func checkCatalog(sql string) error {
-	if err := checkText(sql); err != nil {
-		return err
+var tokenDigest = regexp.MustCompile(`'([0-9a-f]{64})'`)
+
+// catalogSQL has the server make a new token, and writes the function that
+// answers to it. Of the server's own SQL only the token's digest is taken: the
+// function runs in the builder's database with its owner's rights.
+func (s *session) catalogSQL(ctx context.Context, w *workplace, f importFlags, relations []string) (string, error) {
+	var made struct {
+		SQL string `json:"sql"`
 	}
-	if !strings.Contains(sql, catalogFunction) {
-		return errors.New("the server did not answer with the function chumbo_catalog, and nothing was written")
+	err := w.client.do(ctx, http.MethodPost, w.project()+"/schema/catalog", map[string]any{"relations": relations}, &made)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	digests := tokenDigest.FindAllStringSubmatch(made.SQL, -1)
+	if len(digests) != 1 {
+		return "", errors.New("the server's function chumbo_catalog is not one that this version knows: bring chumbo and the server to the same version")
+	}
+	opt := importOptions(f, w.repo)
+	if len(opt.Schemas) == 0 {
+		opt.Schemas = schemasOf(relations)
+	}
+	sql, err := surfaces.CatalogFunction(surfaces.CatalogOptions{
+		TokenDigest: digests[0][1], Schemas: opt.Schemas, Relations: relations, MaxRows: opt.MaxRows,
+	})
+	if err != nil {
+		return "", publicError(err)
+	}
+	return sql, nil
+}
+
+// schemasOf lists the schemas that names stand in, in the order of their first
+// use.
+func schemasOf(names []string) []string {
+	var schemas []string
+	for _, name := range names {
+		if schema, _, found := strings.Cut(name, "."); found && !slices.Contains(schemas, schema) {
+			schemas = append(schemas, schema)
+		}
+	}
+	return schemas
 }
 
 // apiOrigin is where the linked project is; empty when that cannot be told.

@@ -155,7 +155,7 @@ next. docs/cli.md is the reference.`,
 		loginCommand(s), logoutCommand(s),
 		linkCommand(s), importCommand(s), initCommand(s),
 		pushCommand(s), pullCommand(s), diffCommand(s), rollbackCommand(s), unpinCommand(s),
-		statusCommand(s), openCommand(s),
+		statusCommand(s), doctorCommand(s), openCommand(s),
 	)
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)

@@ -132,7 +132,7 @@ func chosen(names []string, answer string) ([]string, error) {
 			word = names[n-1]
 		}
 		if !slices.Contains(names, word) {
-			return nil, usage("%q is not one of the tables: nothing was written", word)
+			return nil, usage("what was typed is not one of the tables: nothing was written")
 		}
 		if !slices.Contains(picked, word) {
 			picked = append(picked, word)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/chumbo-dev/chumbo/internal/seal"
 )
 
 type loginFlags struct{ server, scope string }
@@ -36,6 +38,8 @@ const (
 	maxInterval = time.Minute
 	maxWait     = 30 * time.Minute
 	slowDown    = 5 * time.Second
+
+	maxUnanswered = 3 // polls in a row that found no server
 )
 
 func (s *session) login(ctx context.Context, f loginFlags) error {
@@ -122,6 +126,7 @@ func (s *session) showCode(g deviceGrant) {
 
 // awaitApproval polls until the code is decided or has expired.
 func (s *session) awaitApproval(ctx context.Context, c *client, g deviceGrant) (deviceToken, error) {
+	unanswered := 0
 	interval := min(max(time.Duration(g.Interval)*time.Second, minInterval), maxInterval)
 	until := s.env.Now().Add(min(time.Duration(g.ExpiresIn)*time.Second, maxWait))
 	for s.env.Now().Before(until) {
@@ -141,8 +146,12 @@ func (s *session) awaitApproval(ctx context.Context, c *client, g deviceGrant) (
 		case ctx.Err() != nil:
 			return answer, s.endWaiting(errStopped)
 		case !errors.As(err, &p):
-			return answer, s.endWaiting(err)
+			if unanswered++; unanswered > maxUnanswered {
+				return answer, s.endWaiting(err)
+			}
+			continue
 		}
+		unanswered = 0
 		switch p.Code {
 		case "authorization_pending":
 		case "slow_down":
@@ -211,17 +220,18 @@ func logoutCommand(s *session) *cobra.Command {
 	var server string
 	c := &cobra.Command{
 		Use:   "logout",
-		Short: "Forget the token of a server on this machine",
-		Long: `Forget the token of a server on this machine. The token itself stays good until
-it is revoked in the dashboard, under API tokens.`,
+		Short: "Revoke the token of a server and forget it on this machine",
+		Long: `Revoke the token that chumbo login got from a server, and forget it on this
+machine. When the server cannot be reached the token is forgotten all the same;
+revoke it in the dashboard then, under API tokens.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return s.logout(server) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.logout(cmd.Context(), server) },
 	}
 	c.Flags().StringVar(&server, "server", "", "the server's address (default: CHUMBO_URL, else the one in use)")
 	return c
 }
 
-func (s *session) logout(flag string) error {
+func (s *session) logout(ctx context.Context, flag string) error {
 	kept, err := s.readAccounts()
 	if err != nil {
 		return err
@@ -230,18 +240,33 @@ func (s *session) logout(flag string) error {
 	if err != nil {
 		return err
 	}
-	if _, found := kept.at(server.String()); !found {
+	one, found := kept.at(server.String())
+	if !found {
 		s.printer.step(step{ID: "logout", Status: "skip", Message: "there is no token of " + server.String() + " here"})
 		return nil
 	}
+	ended := newClient(settings{server: server, token: seal.NewSecret(one.Token)}).endToken(ctx)
 	if err := s.writeAccounts(kept.without(server.String())); err != nil {
 		return err
 	}
-	s.printer.data = map[string]any{"server": server.String()}
+	s.printer.data = map[string]any{"server": server.String(), "revoked": ended == nil}
 	s.printer.done("logout", "forgot the token of %s", server)
+	if ended == nil || isStatus(ended, http.StatusUnauthorized) {
+		s.printer.done("revoke", "the token is good for nothing any more")
+		return nil
+	}
 	s.printer.step(step{
-		ID: "revoke", Status: "warn", Message: "the token itself stays good until it is revoked",
+		ID: "revoke", Status: "warn", Message: "the token itself stays good until it is revoked: " + ended.Error(),
 		Fix: server.String() + "/app/tokens",
 	})
 	return nil
+}
+
+// endToken revokes the token it is sent with.
+func (c *client) endToken(ctx context.Context) error {
+	var who me
+	if err := c.do(ctx, http.MethodGet, "/me", nil, &who); err != nil {
+		return err
+	}
+	return c.do(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(who.Token), nil, nil)
 }

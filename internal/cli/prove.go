@@ -48,7 +48,7 @@ func (s *session) prove(ctx context.Context, w *workplace, f linkFlags, again bo
 		if err == nil && answer.Project.Verified {
 			return s.proven(string(tenants.ProofFunction)), nil
 		}
-		if err != nil && !isStatus(err, http.StatusUnprocessableEntity) {
+		if err != nil && !unproven(err) {
 			return p, err
 		}
 		if err != nil {
@@ -59,6 +59,12 @@ func (s *session) prove(ctx context.Context, w *workplace, f linkFlags, again bo
 		return s.applyProof(p, f, reason), nil
 	}
 	return s.writeProof(ctx, w, f, known.Token)
+}
+
+// unproven tells a project that answers otherwise, or not at all, from a
+// request that went wrong.
+func unproven(err error) bool {
+	return isStatus(err, http.StatusUnprocessableEntity) || isStatus(err, http.StatusServiceUnavailable) || isStatus(err, http.StatusGatewayTimeout)
 }
 
 func (s *session) proven(method string) proof {

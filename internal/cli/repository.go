@@ -79,7 +79,7 @@ func openRepository(dir string) (*repository, error) {
 		return nil, usage("%s is not valid TOML: %v", configPath, err)
 	}
 	r.config = c
-	return r, nil
+	return r, refuseSecrets(field{configPath, c.ProjectID})
 }
 
 const maxText = 1 << 20

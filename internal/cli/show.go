@@ -35,6 +35,9 @@ func (s *session) showPlanned(r *pushed, plan planAnswer, whole bool) {
 	}
 	if plan.Live != nil {
 		text += fmt.Sprintf(", compared with revision %d", plan.Live.Number)
+		if plan.Live.Author != "" {
+			text += " of " + plan.Live.Author
+		}
 	}
 	if plan.Again > 0 {
 		text += fmt.Sprintf("; revision %d would be live again", plan.Again)

@@ -28,6 +28,7 @@ type me struct {
 	Organization organization `json:"organization"`
 	Role         string       `json:"role"`
 	Scope        string       `json:"scope"`
+	Token        string       `json:"token"` // its id
 }
 
 type project struct {
@@ -96,6 +97,7 @@ type toolPreview struct {
 type revisionName struct {
 	Number int    `json:"number"`
 	Digest string `json:"digest"`
+	Author string `json:"author,omitempty"`
 }
 
 type planAnswer struct {
