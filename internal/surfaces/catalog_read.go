@@ -18,15 +18,15 @@ const catalogFormat = "chumbo.catalog/1"
 
 // catalogDoc is what the catalog statement returns.
 type catalogDoc struct {
-	Format    string            `json:"format"`
-	Postgres  string            `json:"postgres"`
-	MaxRows   string            `json:"max_rows"`
-	Trigrams  string            `json:"trigrams"`
-	Schemas   []catalogNamespace  `json:"schemas"`
-	Roles     []catalogRole     `json:"roles"`
-	Types     []catalogTypeRow    `json:"types"`
-	Relations []catalogRelation `json:"relations"`
-	Functions []catalogFunction `json:"functions"`
+	Format    string             `json:"format"`
+	Postgres  string             `json:"postgres"`
+	MaxRows   string             `json:"max_rows"`
+	Trigrams  string             `json:"trigrams"`
+	Schemas   []catalogNamespace `json:"schemas"`
+	Roles     []catalogRole      `json:"roles"`
+	Types     []catalogTypeRow   `json:"types"`
+	Relations []catalogRelation  `json:"relations"`
+	Functions []catalogFunction  `json:"functions"`
 }
 
 type catalogNamespace struct {

@@ -79,43 +79,78 @@ func (b *tableTool) columnAt(name string) place {
 
 // indexFindings name the orders and filters that no index serves.
 func (b *tableTool) indexFindings(p *ListPlan) {
-	if b.rel.Kind != KindTable && b.rel.Kind != KindMaterializedView {
-		return
-	}
-	name := qualified(b.rel.Schema, b.rel.Name)
-	for _, o := range p.Orders {
-		if !slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return serves(i, o) }) {
-			b.warnf(b.orderAt(o), "no index serves the order %s: create index on %s (%s);", quoteName(o.Name), name, orderColumns(o))
-		}
-	}
-	told := map[string]bool{} // one index serves every such filter of a column
-	for _, f := range p.Filters {
-		fix := b.filterIndex(f, name)
-		if fix == "" || told[fix] {
+	for _, m := range missingIndexes(b.ix.snap, b.rel, p) {
+		if m.order != nil {
+			b.warnf(b.orderAt(*m.order), "no index serves the order %s: %s", quoteName(m.order.Name), m.sql)
 			continue
 		}
-		told[fix] = true
-		b.warnf(b.filterAt(f.Column.Name), "no index serves the filter %s: %s", f.Argument, fix)
+		b.warnf(b.filterAt(m.filter.Column.Name), "no index serves the filter %s: %s", m.filter.Argument, m.sql)
 	}
 }
 
-// filterIndex is the SQL that makes an index for the filter; empty when there
-// is one, or none would help.
-func (b *tableTool) filterIndex(f Filter, table string) string {
-	column := f.Column.Name
+// missingIndex is an order or a filter that no index serves.
+type missingIndex struct {
+	order   *Order
+	filter  *Filter
+	columns string // what the index would be over
+	sql     string // that makes it
+}
+
+// missingIndexes are the indexes that a list asks for and does not have: each
+// one once.
+func missingIndexes(snap *Snapshot, rel *RelationSchema, p *ListPlan) []missingIndex {
+	if rel.Kind != KindTable && rel.Kind != KindMaterializedView {
+		return nil
+	}
+	var missing []missingIndex
+	table := qualified(rel.Schema, rel.Name)
+	for i, o := range p.Orders {
+		if !slices.ContainsFunc(rel.Indexes, func(x IndexSchema) bool { return serves(x, o) }) {
+			columns := orderColumns(o)
+			missing = append(missing, missingIndex{order: &p.Orders[i], columns: columns, sql: fmt.Sprintf("create index on %s (%s);", table, columns)})
+		}
+	}
+	told := map[string]bool{} // one index serves every such filter of a column
+	for i, f := range p.Filters {
+		m := missingFilterIndex(snap, rel, f)
+		if m.sql == "" || told[m.sql] {
+			continue
+		}
+		told[m.sql] = true
+		m.filter = &p.Filters[i]
+		missing = append(missing, m)
+	}
+	return missing
+}
+
+// unordered are Postgres's own types that no btree index can be over.
+var unordered = map[string]bool{
+	"json": true, "xml": true, "point": true, "line": true, "lseg": true, "box": true, "path": true, "polygon": true, "circle": true,
+	"aclitem": true, "jsonpath": true, "refcursor": true, "txid_snapshot": true, "pg_snapshot": true, "xid": true, "cid": true,
+}
+
+// missingFilterIndex is the index that the filter asks for; without SQL when
+// there is one, or none would help.
+func missingFilterIndex(snap *Snapshot, rel *RelationSchema, f Filter) missingIndex {
+	column, table := f.Column.Name, qualified(rel.Schema, rel.Name)
 	switch f.Operator {
 	case "is", "neq":
-		return ""
+		return missingIndex{}
 	case "like", "ilike":
-		if slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return trigrams(i, column) }) {
-			return ""
+		if f.Column.SQLType == "bpchar" || f.Column.SQLType == "name" ||
+			slices.ContainsFunc(rel.Indexes, func(i IndexSchema) bool { return trigrams(i, column) }) {
+			return missingIndex{}
 		}
-		return fmt.Sprintf("create extension if not exists pg_trgm; create index on %s using gin (%s gin_trgm_ops);", table, ident(column))
+		install, schema := "", snap.Trigrams
+		if schema == "" { // Supabase keeps extensions in a schema of that name
+			install, schema = "create extension if not exists pg_trgm with schema extensions; ", "extensions"
+		}
+		return missingIndex{columns: "gin " + ident(column), sql: fmt.Sprintf("%screate index on %s using gin (%s %s.gin_trgm_ops);", install, table, ident(column), ident(schema))}
 	}
-	if slices.ContainsFunc(b.rel.Indexes, func(i IndexSchema) bool { return leads(i, column) }) {
-		return ""
+	if unordered[f.Column.SQLType] || slices.ContainsFunc(rel.Indexes, func(i IndexSchema) bool { return leads(i, column) }) {
+		return missingIndex{}
 	}
-	return fmt.Sprintf("create index on %s (%s);", table, ident(column))
+	return missingIndex{columns: ident(column), sql: fmt.Sprintf("create index on %s (%s);", table, ident(column))}
 }
 
 // filterAt is where filters names the column.

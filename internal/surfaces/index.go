@@ -116,16 +116,3 @@ func (r *RelationSchema) columnNames() []string {
 	}
 	return names
 }
-
-// ident quotes a name for SQL shown to builders.
-func ident(name string) string {
-	for i, c := range name {
-		plain := c == '_' || (c >= 'a' && c <= 'z') || (i > 0 && c >= '0' && c <= '9')
-		if !plain {
-			return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-		}
-	}
-	return name
-}
-
-func qualified(schema, name string) string { return ident(schema) + "." + ident(name) }

@@ -1,8 +1,15 @@
 package surfaces
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
@@ -41,10 +48,96 @@ type Finding struct {
 // Posture finds what is risky in a snapshot: the serious first, then by
 // object. used are the compiled surfaces over it; indexes are looked at for
 // their orders and filters only.
-func Posture(snap *Snapshot, used []*Compiled) []Finding { panic("not built") }
+//
+// A table without Row Level Security, and a view that runs with its owner's
+// rights, are serious when a surface uses them or a role of the Data API
+// reaches them; a SECURITY DEFINER function that a role may call, when a
+// surface uses it. Everything else is a warning. A right of anon that a policy
+// names anon for, or that a public tool needs, is meant and no finding.
+func Posture(snap *Snapshot, used []*Compiled) []Finding {
+	if snap == nil {
+		return nil
+	}
+	p := &inspection{ix: newIndex(snap), uses: usesOf(used), found: map[string]bool{}}
+	for i := range snap.Relations {
+		p.relation(&snap.Relations[i])
+	}
+	for i := range snap.Functions {
+		p.definer(&snap.Functions[i])
+		p.overloads(&snap.Functions[i])
+	}
+	for _, c := range used {
+		p.indexes(c)
+	}
+	slices.SortStableFunc(p.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return p.findings
+}
 
 // Posture is Posture of the project's latest snapshot and live revisions, or
 // fault.NotFound without a snapshot.
 func (s *Service) Posture(ctx context.Context, org id.Organization, project id.Project) ([]Finding, error) {
-	panic("not built")
+	var findings []Finding
+	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		if err := mustHaveProject(ctx, q, org, project); err != nil {
+			return err
+		}
+		stored, err := latest(ctx, q, org, project)
+		if err != nil {
+			return err
+		}
+		rows, err := q.ListLiveCompiled(ctx, db.ListLiveCompiledParams{OrganizationID: org, ProjectID: project})
+		if err != nil {
+			return fmt.Errorf("list live revisions: %w", err)
+		}
+		var live []*Compiled
+		for _, row := range rows {
+			if !KnownFormat(int(row.Format)) {
+				continue // a newer server's
+			}
+			var c Compiled
+			if err := json.Unmarshal(row.Compiled, &c); err != nil {
+				return fmt.Errorf("read compiled revision: %w", err)
+			}
+			live = append(live, &c)
+		}
+		findings = Posture(stored.Snapshot, live)
+		return nil
+	})
+	return findings, err
+}
+
+// use is what surfaces do with an object.
+type use struct {
+	any    bool
+	public bool // callers without a token reach it
+}
+
+// usesOf are the relations and functions that surfaces use, by schema.name.
+// The two share no names in one map: a function is marked by parentheses.
+func usesOf(compiled []*Compiled) map[string]use {
+	uses := map[string]use{}
+	for _, c := range compiled {
+		for _, t := range toolsOf(c) {
+			key := ""
+			switch {
+			case t.List != nil:
+				key = t.List.Relation.Schema + "." + t.List.Relation.Name
+			case t.Get != nil:
+				key = t.Get.Relation.Schema + "." + t.Get.Relation.Name
+			case t.RPC != nil:
+				key = t.RPC.Relation.Schema + "." + t.RPC.Relation.Name + "()"
+			}
+			uses[key] = use{any: true, public: uses[key].public || (t.Public && c.Access.Has(ModePublic))}
+		}
+	}
+	return uses
+}
+
+func toolsOf(c *Compiled) []Tool {
+	if c == nil {
+		return nil
+	}
+	return c.Tools
 }
