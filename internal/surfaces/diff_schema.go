@@ -70,9 +70,26 @@ func (d *differ) input(before, after *Tool) {
 			d.argument("argument "+word(name), old, is.Properties[name], lists && name == "order")
 		}
 	}
-	if len(d.changes) == told && !lists && canonical(before.Input) != canonical(after.Input) {
+	if len(d.changes) == told && beyond(before.Input, lists) != beyond(after.Input, lists) {
 		d.add(ChangeBreaks, "its arguments changed")
 	}
+}
+
+// beyond is an input schema without what the plan of a list tells.
+func beyond(raw json.RawMessage, lists bool) string {
+	var doc map[string]any
+	if json.Unmarshal(raw, &doc) != nil {
+		return string(raw)
+	}
+	if properties, ok := doc["properties"].(map[string]any); ok && lists {
+		for _, name := range pagingArguments {
+			delete(properties, name)
+		}
+		if order, ok := properties["order"].(map[string]any); ok {
+			delete(order, "default")
+		}
+	}
+	return canonical(doc)
 }
 
 func (d *differ) requirement(name string, before, after bool) {

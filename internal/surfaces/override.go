@@ -96,13 +96,13 @@ func withFix(f Finding) string {
 	return f.Summary + " Fix: " + f.SQL
 }
 
-// posture finds what is risky about what a compiled file uses, and which of it
+// risks finds what is risky about what a compiled file uses, and which of it
 // stops publishing.
-func posture(snap *Snapshot, c *Compiled) (findings, blocking []Finding) {
+func risks(snap *Snapshot, c *Compiled) (findings, blocking []Finding) {
 	if snap == nil || c == nil {
 		return nil, nil
 	}
-	for _, f := range []Finding(nil) {
+	for _, f := range Posture(snap, []*Compiled{c}) {
 		if !f.Used {
 			continue
 		}

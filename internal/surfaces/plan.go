@@ -63,7 +63,7 @@ func (s *Service) Plan(ctx context.Context, org id.Organization, project id.Proj
 		plan.Same = built.Digest == live.digest()
 		plan.Changes = live.changes(built.Compiled)
 		plan.Class = live.class(plan.Changes)
-		plan.Findings, plan.Blocking = posture(snapshot.Snapshot, built.Compiled)
+		plan.Findings, plan.Blocking = risks(snapshot.Snapshot, built.Compiled)
 		if !plan.Same {
 			plan.Again, err = numberOf(ctx, q, org, surface, built.Digest)
 		}

@@ -76,7 +76,7 @@ func (s *Service) Publish(ctx context.Context, by events.Actor, surface id.Surfa
 		if built.Compiled == nil {
 			return nil, RefusedFile(built.Problems)
 		}
-		_, blocking := posture(snapshot.Snapshot, built.Compiled)
+		_, blocking := risks(snapshot.Snapshot, built.Compiled)
 		overrides, err := settle(blocking, req.Overrides, by)
 		if err != nil {
 			return nil, err
