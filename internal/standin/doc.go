@@ -10,6 +10,7 @@
 // File map: project.go starts and stops one; database.go and sql/ make its
 // database; gateway.go is the front door and recorder.go what tests see of it;
 // keys.go, auth*.go and pages/ are Auth; dataapi*.go the Data API (request
-// line: parse, plan, SQL, answer); functions.go Edge Functions; crm.go a
-// ready-made schema with two organizations.
+// line: parse, plan, SQL, answer); functions.go Edge Functions;
+// management.go the Management API; crm.go a ready-made schema with two
+// organizations.
 package standin
