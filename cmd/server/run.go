@@ -24,11 +24,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 			return migrate(ctx, args[1:], environ, stdout, stderr)
 		case "bootstrap":
 			return bootstrap(ctx, args[1:], environ, stdout, stderr)
+		case "set-password":
+			return setPassword(ctx, args[1:], environ, stdout, stderr)
 		case "version":
 			_, err := fmt.Fprintln(stdout, version)
 			return err
 		}
-		return fmt.Errorf("unknown command %q: use migrate, bootstrap or version, or none to serve (server -h lists the flags)", args[0])
+		return fmt.Errorf("unknown command %q: use migrate, bootstrap, set-password or version, or none to serve (server -h lists the flags)", args[0])
 	}
 	flags := newFlags("server", stderr)
 	flags.Usage = func() {
@@ -58,6 +60,7 @@ const usage = `Usage:
   server              serve; settings come from CHUMBO_* variables (docs/self-hosting.md)
   server migrate      bring the database to this version
   server bootstrap    make the first owner and print an API token once
+  server set-password give a builder a new password and print it once
   server version      print the version
 Flags of serving:`
 

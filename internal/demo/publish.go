@@ -26,15 +26,21 @@ var surfaceFiles embed.FS
 var organizations = map[string]string{standin.AliceEmail: "Acme", standin.BobEmail: "Globex"}
 
 const (
-	projectSlug = "crm"
-	ownerEmail  = "owner@example.test"
+	projectSlug      = "crm"
+	demoOrganization = "Demo builders"
+	ownerEmail       = "owner@example.test"
+	// ownerPassword is for the dashboard, on this machine only.
+	ownerPassword = "a plumb line to trust"
 )
 
 // publish does what a builder does: bootstrap, register, import, publish, all
 // through the control API.
 func publish(ctx context.Context, server *app.Server, cfg app.Config, project *standin.Project) (*ready, error) {
-	_, _, token, err := server.Tenants.CreateOwner(ctx, ownerEmail, "Demo builders")
+	_, _, token, err := server.Tenants.CreateOwner(ctx, ownerEmail, demoOrganization)
 	if err != nil {
+		return nil, err
+	}
+	if err := server.Tenants.SetPassword(ctx, ownerEmail, seal.NewSecret(ownerPassword)); err != nil {
 		return nil, err
 	}
 	b := builder{base: cfg.PublicURL + "/api/v1", token: token}
@@ -61,6 +67,7 @@ func publish(ctx context.Context, server *app.Server, cfg app.Config, project *s
 		ServerURL: cfg.PublicURL, DashboardURL: cfg.PublicURL + "/app", MCPURL: urls["main"], ConformanceURL: urls["conformance"],
 		ProjectURL: project.URL(), PublishableKey: project.PublishableKey(), APIToken: token.Reveal(), DatabaseURL: project.DSN(),
 	}
+	r.Owner = readyUser{Email: ownerEmail, Password: ownerPassword, Organization: demoOrganization}
 	for _, u := range standin.CRMUsers() {
 		r.Users = append(r.Users, readyUser{Email: u.Email, Password: u.Password, Organization: organizations[u.Email]})
 	}

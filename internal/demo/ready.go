@@ -19,6 +19,7 @@ type ready struct {
 	PublishableKey string      `json:"publishable_key"`
 	ConformanceURL string      `json:"conformance_url"`
 	Users          []readyUser `json:"users"`
+	Owner          readyUser   `json:"owner"` // of the dashboard
 	APIToken       string      `json:"api_token"`
 	DatabaseURL    string      `json:"database_url"`
 }
@@ -97,11 +98,12 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
                  curl -s %[2]s -H 'Content-Type: application/json' \
                    -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
-  Builder        %[3]s
-                 the chumbo command (docs/cli.md), in an empty folder:
+  Dashboard      %[3]s
+                 sign in as %[10]s, password: %[11]s
+                 or the chumbo command (docs/cli.md), in an empty folder:
                  export CHUMBO_URL=%[4]s CHUMBO_TOKEN=%[5]s
                  chumbo link --slug %[8]s --project-url %[6]s --publishable-key %[7]s
                  chumbo import --db-url '%[9]s'
                  chumbo status
-`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL)
+`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL, r.Owner.Email, r.Owner.Password)
 }
