@@ -9,52 +9,17 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/api/apitest"
 )
 
-// route is one route with input that would work for whom it belongs to.
-type route struct {
-	method, path string
-	body         any
-	write        bool
-}
-
-// acmeRoutes are all routes on objects of project acme.
-func acmeRoutes(t *testing.T, w *apitest.World) []route {
-	t.Helper()
-	file := map[string]string{"file": surfaceFile}
-	return []route{
-		{"GET", "/projects/acme", nil, false},
-		{"POST", "/projects/acme/probe", nil, true},
-		{"GET", "/projects/acme/schema", nil, false},
-		{"GET", "/projects/acme/schema?summary=true", nil, false},
-		{"PUT", "/projects/acme/schema", w.Snapshot(t), true},
-		{"GET", "/projects/acme/surfaces", nil, false},
-		{"GET", "/projects/acme/surfaces/main/file", nil, false},
-		{"PUT", "/projects/acme/surfaces/main/file", file, true},
-		{"PUT", "/projects/acme/surfaces/main/file?dry_run=true", file, false},
-		{"PUT", "/projects/acme/surfaces/new/file", file, true},
-		{"POST", "/projects/acme/surfaces/main/publish", nil, true},
-		{"POST", "/projects/acme/surfaces/main/publish", file, true},
-		{"POST", "/projects/acme/surfaces/new/publish", file, true},
-		{"GET", "/projects/acme/surfaces/main/revisions", nil, false},
-		{"POST", "/projects/acme/surfaces/main/rollback", map[string]int{"revision": 1}, true},
-		{"PUT", "/projects/acme/surfaces/main/state", map[string]string{"state": "paused"}, true},
-	}
-}
-
 // state is everything Alice can see of project acme.
 func state(t *testing.T, w *apitest.World) string {
 	t.Helper()
 	var all []any
 	for _, path := range []string{
 		"/projects", "/projects/acme", "/projects/acme/schema", "/projects/acme/surfaces",
-		"/projects/acme/surfaces/main/file", "/projects/acme/surfaces/main/revisions",
+		"/projects/acme/surfaces/main/file", "/projects/acme/surfaces/main/revisions", "/projects/acme/ownership", "/notices",
 	} {
 		all = append(all, must(t, w, w.Alice, "GET", path, nil))
 	}
-	b, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		t.Fatalf("marshal state: %v", err)
-	}
-	return string(b)
+	return asJSON(t, all)
 }
 
 func TestBobGetsNotFoundOnEverythingOfAliceAndChangesNothing(t *testing.T) {
@@ -68,7 +33,11 @@ func TestBobGetsNotFoundOnEverythingOfAliceAndChangesNothing(t *testing.T) {
 				t.Errorf("answered %d %v", status, answer)
 			}
 			// An object that nobody has must not be told apart.
-			_, nobodys := send(t, w, w.Bob, r.method, strings.Replace(r.path, "/acme", "/nobody", 1), r.body)
+			body, err := json.Marshal(r.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, nobodys := send(t, w, w.Bob, r.method, strings.Replace(r.path, "/acme", "/nobody", 1), strings.ReplaceAll(string(body), `"acme"`, `"nobody"`))
 			answer["trace_id"], nobodys["trace_id"] = nil, nil
 			a, _ := json.Marshal(answer)
 			n, _ := json.Marshal(nobodys)
@@ -77,13 +46,44 @@ func TestBobGetsNotFoundOnEverythingOfAliceAndChangesNothing(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/projects"} {
-		if list := must(t, w, w.Bob, "GET", path, nil)["projects"].([]any); len(list) != 0 {
-			t.Errorf("Bob lists %v", list)
-		}
+	if list := must(t, w, w.Bob, "GET", "/projects", nil)["projects"].([]any); len(list) != 0 {
+		t.Errorf("Bob lists %v", list)
 	}
 	if after := state(t, w); after != before {
 		t.Errorf("Alice saw\n%s\nand sees\n%s", before, after)
+	}
+}
+
+func TestBobSeesAndEndsNothingOfTheOrganizationOfAlice(t *testing.T) {
+	t.Parallel()
+	w := published(t, apitest.Options{})
+	notice := noticeOf(t, w, w.Alice)
+	before := must(t, w, w.Alice, "GET", "/tokens", nil)
+	if list := must(t, w, w.Bob, "GET", "/tokens", nil)["tokens"].([]any); len(list) != 1 || list[0].(map[string]any)["builder"].(map[string]any)["email"] != "bob@example.test" {
+		t.Errorf("Bob lists tokens %v", list)
+	}
+	if list := must(t, w, w.Bob, "GET", "/notices", nil)["notices"].([]any); len(list) != 0 {
+		t.Errorf("Bob lists notices %v", list)
+	}
+	for _, path := range []string{"/tokens/" + tokenID(t, w, w.Alice), "/tokens/" + tokenID(t, w, w.Vera)} {
+		if status, answer := send(t, w, w.Bob, "DELETE", path, nil); status != 404 {
+			t.Errorf("Bob revokes Alice's token: %d %v", status, answer)
+		}
+	}
+	if status, answer := send(t, w, w.Bob, "POST", "/notices/"+notice+"/dismiss", nil); status != 404 {
+		t.Errorf("Bob dismisses Alice's notice: %d %v", status, answer)
+	}
+	after := must(t, w, w.Alice, "GET", "/tokens", nil)
+	for _, answer := range []map[string]any{before, after} {
+		for _, token := range answer["tokens"].([]any) {
+			delete(token.(map[string]any), "last_used_at")
+		}
+	}
+	if b, a := asJSON(t, before), asJSON(t, after); b != a {
+		t.Errorf("tokens were %s and are %s", b, a)
+	}
+	if list := must(t, w, w.Alice, "GET", "/notices", nil)["notices"].([]any); len(list) != 1 {
+		t.Errorf("Alice is left with notices %v", list)
 	}
 }
 
@@ -119,14 +119,17 @@ func TestViewerReadsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := published(t, apitest.Options{})
 	before := state(t, w)
-	for _, r := range append(acmeRoutes(t, w), route{"POST", "/projects", registration(w, "second"), true}) {
+	for _, r := range everyRoute(t, w) {
 		status, answer := send(t, w, w.Vera, r.method, r.path, r.body)
-		if r.write && (status != 403 || answer["code"] != "viewer") {
+		if r.needs >= write && (status != 403 || answer["code"] != "viewer") {
 			t.Errorf("%s %s answered a viewer %d %v", r.method, r.path, status, answer)
 		}
-		if !r.write && status != 200 {
+		if r.needs < write && (status == 401 || status == 403) {
 			t.Errorf("%s %s answered a viewer %d %v", r.method, r.path, status, answer)
 		}
+	}
+	if status, answer := send(t, w, w.Vera, "DELETE", "/tokens/"+tokenID(t, w, w.Alice), nil); status != 403 || answer["code"] != "viewer" {
+		t.Errorf("a viewer revokes another's token: %d %v", status, answer)
 	}
 	if after := state(t, w); after != before {
 		t.Errorf("state was\n%s\nand is\n%s", before, after)
@@ -137,9 +140,10 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 	t.Parallel()
 	w := published(t, apitest.Options{})
 	before := state(t, w)
-	routes := append(acmeRoutes(t, w),
-		route{"GET", "/me", nil, false}, route{"GET", "/projects", nil, false}, route{"POST", "/projects", registration(w, "second"), true})
-	for _, r := range routes {
+	for _, r := range everyRoute(t, w) {
+		if r.needs == nobody {
+			continue
+		}
 		for name, token := range map[string]string{"none": "", "unknown": "cht_" + strings.Repeat("x", 42) + "A", "other": "chk_" + strings.Repeat("x", 42) + "A"} {
 			status, header, body := w.Do(t, token, r.method, "/api/v1"+r.path, "application/json", "{}")
 			if status != 401 || header.Get("Content-Type") != "application/problem+json" || !strings.HasPrefix(header.Get("WWW-Authenticate"), "Bearer") {

@@ -61,12 +61,14 @@ func registration(w *apitest.World, slug string) map[string]string {
 	return map[string]string{"url": w.Project.URL(), "publishable_key": w.Project.PublishableKey(), "slug": slug, "name": "Acme"}
 }
 
-// published is a world where Alice has published main of project acme.
+// published is a world where Alice has published main of project acme and has
+// a notice to read.
 func published(t *testing.T, o apitest.Options) *apitest.World {
 	t.Helper()
 	w := apitest.New(t, o)
 	must(t, w, w.Alice, "POST", "/projects", registration(w, "acme"))
 	must(t, w, w.Alice, "PUT", "/projects/acme/schema", w.Snapshot(t))
 	must(t, w, w.Alice, "POST", "/projects/acme/surfaces/main/publish", map[string]string{"file": surfaceFile})
+	noticeOf(t, w, w.Alice)
 	return w
 }

@@ -58,6 +58,7 @@ func (a *api) routes() []route {
 		{http.MethodGet, project + "/posture", needsRead, "", a.posture},
 
 		{http.MethodGet, project + "/surfaces", needsRead, "", a.listSurfaces},
+		{http.MethodGet, surface, needsRead, "", a.getSurface},
 		{http.MethodDelete, surface, needsAdmin, "surface.delete", a.deleteSurface},
 		{http.MethodGet, surface + "/file", needsRead, "", a.getFile},
 		{http.MethodPut, surface + "/file", needsRead, "", a.putFile}, // a dry run keeps nothing; a draft needs write

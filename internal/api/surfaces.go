@@ -27,6 +27,9 @@ func (a *api) listSurfaces(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, answer)
 }
 
+// getSurface is GET /projects/:project/surfaces/:surface.
+func (a *api) getSurface(c echo.Context) error { return writeSurface(c)(a.surface(c)) }
+
 // putState is PUT …/state: the switch of a surface.
 func (a *api) putState(c echo.Context) error {
 	var in struct {

@@ -42,18 +42,19 @@ type Options struct {
 	AllowSplitIssuer bool
 	RequireOwnership bool
 	TrustedProxies   []netip.Prefix
-	// Management is where a Management API is stood in for; empty for a place
-	// where nothing answers. No request of a test reaches the real one.
-	Management string
 }
 
 // World is one control API with everything behind it.
 type World struct {
 	URL     string // where the API listens
 	Project *standin.Project
-	DB      *dbtest.Database
-	Log     *Log
-	client  *http.Client
+
+	// Management stands in for Supabase's Management API, in front of Project:
+	// a project registered by Hosted is the one it knows.
+	Management *standin.Management
+	DB         *dbtest.Database
+	Log        *Log
+	client     *http.Client
 
 	// The services behind the API, for what a test cannot do through it.
 	Tenants  *tenants.Service
@@ -109,12 +110,13 @@ func (w *World) config(t testing.TB, o Options) api.Config {
 	if w.Surfaces, err = surfaces.NewService(w.DB.Store, time.Now); err != nil {
 		t.Fatalf("make surfaces: %v", err)
 	}
-	if o.Management == "" {
-		o.Management = "http://127.0.0.1:1"
+	if w.Management, err = standin.StartManagement(w.Project); err != nil {
+		t.Fatalf("start stand-in Management API: %v", err)
 	}
+	t.Cleanup(func() { _ = w.Management.Close() })
 	out := egress.New(egress.Policy{AllowHTTP: true, AllowLoopback: true, AllowAnyPort: true})
 	w.Builders, err = builders.New(builders.Config{
-		Tenants: w.Tenants, Surfaces: w.Surfaces, Supabase: supabase.New(out), Management: supabase.NewManagementAt(out, o.Management),
+		Tenants: w.Tenants, Surfaces: w.Surfaces, Supabase: supabase.New(out), Management: supabase.NewManagementAt(out, w.Management.URL()),
 		AllowSplitIssuer: o.AllowSplitIssuer, RequireOwnership: o.RequireOwnership,
 	})
 	if err != nil {
@@ -187,6 +189,21 @@ func (w *World) Prove(t testing.TB, token, project string) {
 	if err := w.Project.Exec(context.Background(), tenants.OwnershipSQL(of.Ownership.Token)); err != nil {
 		t.Fatalf("run ownership SQL: %v", err)
 	}
+}
+
+// Hosted registers, for whom token speaks for, the project that Management
+// knows, as one at *.supabase.co: nothing but Management answers for it.
+func (w *World) Hosted(t testing.TB, token, slug string) tenants.Project {
+	t.Helper()
+	origin := "https://" + w.Management.Ref() + ".supabase.co"
+	project, err := w.Tenants.CreateProject(context.Background(), w.Principal(t, token), tenants.NewProject{Slug: slug, ProjectFacts: tenants.ProjectFacts{
+		TypedURL: origin, APIOrigin: origin, Issuer: origin + "/auth/v1", JWKSURI: origin + "/auth/v1/.well-known/jwks.json",
+		PublishableKey: w.Project.PublishableKey(), Signing: tenants.SigningAsymmetric, OAuthEnabled: true, Registration: true,
+	}})
+	if err != nil {
+		t.Fatalf("register hosted project: %v", err)
+	}
+	return project
 }
 
 // Snapshot imports the stand-in project's schema.
