@@ -84,7 +84,7 @@ func (m *Management) ConfigureOAuth(ctx context.Context, ref string, token seal.
 
 var (
 	projectRef      = regexp.MustCompile(`^[a-z]{20}$`)
-	managementToken = regexp.MustCompile(`^[!-~]{1,4096}$`)
+	managementToken = regexp.MustCompile(`^[!-~]{1,1000}$`)
 )
 
 // send makes one request about a project. An answer is a success.
