@@ -235,7 +235,9 @@ func TestDiffClassesWhatAFileChangesForClients(t *testing.T) {
 						t.Errorf("%q is not among %q", want, got)
 					}
 				}
-				if vague := slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "changed in") || strings.HasSuffix(s, "how it works changed") }); vague {
+				if vague := slices.ContainsFunc(got, func(s string) bool {
+					return strings.Contains(s, "changed in") || strings.HasSuffix(s, "how it works changed")
+				}); vague {
 					t.Errorf("vague words: %q", got)
 				}
 			}

@@ -33,10 +33,7 @@ func (s *Service) Pin(ctx context.Context, by events.Actor, surface id.Surface, 
 				return nil, err
 			}
 		}
-		if err := refuseFormat(r); err != nil {
-			return nil, err
-		}
-		detail, err := s.goLive(ctx, q, by, live, &r)
+		detail, err := s.goBack(ctx, q, by, row.ProjectID, live, &r)
 		if err != nil {
 			return nil, err
 		}

@@ -9,8 +9,10 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
-// Rollback makes an earlier revision live again; the draft stays. Errors:
-// fault.NotFound (surface or revision), fault.Conflict pinned and newer_format.
+// Rollback makes an earlier revision live again; the draft stays. It is the way
+// back in an emergency, so serious findings do not stop it: the audit log names
+// them. Errors: fault.NotFound (surface or revision), fault.Conflict pinned and
+// newer_format.
 func (s *Service) Rollback(ctx context.Context, by events.Actor, surface id.Surface, number int) (Revision, error) {
 	return s.rollback(ctx, by, surface, func(q *db.Queries) (Revision, error) {
 		return revisionByNumber(ctx, q, by.Organization, surface, number)
@@ -43,10 +45,7 @@ func (s *Service) rollback(ctx context.Context, by events.Actor, surface id.Surf
 		if r, err = find(q); err != nil {
 			return nil, err
 		}
-		if err := refuseFormat(r); err != nil {
-			return nil, err
-		}
-		return s.goLive(ctx, q, by, live, &r)
+		return s.goBack(ctx, q, by, row.ProjectID, live, &r)
 	})
 	if err != nil {
 		return Revision{}, err
@@ -54,10 +53,31 @@ func (s *Service) rollback(ctx context.Context, by events.Actor, surface id.Surf
 	return r, s.nameAuthors(ctx, by.Organization, &r)
 }
 
-// refuseFormat keeps a revision that this version cannot serve from going live.
-func refuseFormat(r Revision) error {
-	if KnownFormat(r.Format) {
-		return nil
+// goBack is goLive of a revision that was published before, where this version
+// can serve it.
+func (s *Service) goBack(ctx context.Context, q *db.Queries, by events.Actor, project id.Project, live *publication, r *Revision) (map[string]any, error) {
+	if !KnownFormat(r.Format) {
+		return nil, fault.New(fault.Conflict, "newer_format", "Revision %d was published by a newer version of Chumbo. Publish its file again.", r.Number)
 	}
-	return fault.New(fault.Conflict, "newer_format", "Revision %d was published by a newer version of Chumbo. Publish its file again.", r.Number)
+	number := int32(r.Number)
+	target, err := published(ctx, q, by.Organization, r.Surface, &number)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := latest(ctx, q, by.Organization, project)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	detail, err := s.goLive(ctx, q, by, live, r)
+	if err != nil {
+		return nil, err
+	}
+	if _, blocking := risks(stored.Snapshot, target.compiled); len(blocking) > 0 {
+		findings := make([]string, len(blocking))
+		for i, f := range blocking {
+			findings[i] = f.ID
+		}
+		detail["findings"] = findings
+	}
+	return detail, nil
 }

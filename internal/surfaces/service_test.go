@@ -399,7 +399,7 @@ func TestAliceAndBobNeverReachEachOther(t *testing.T) {
 	if _, err := w.service.PutDraft(ctx, w.alice.actor(), w.alice.surface, []byte(file("Alice's draft")), known()); err != nil {
 		t.Fatal(err)
 	}
-	bob, theirs := w.bob.org, w.alice
+	bob, theirs, theirDigest := w.bob.org, w.alice, w.digest(w.alice, 1)
 	for name, try := range map[string]func() error{
 		"PutSnapshot": func() error {
 			_, err := w.service.PutSnapshot(ctx, w.bob.actor(), theirs.project, loadSnapshot(t), SourceFile)
@@ -426,6 +426,42 @@ func TestAliceAndBobNeverReachEachOther(t *testing.T) {
 		"Revisions": func() error { _, err := w.service.Revisions(ctx, bob, theirs.surface); return err },
 		"Revision":  func() error { _, _, err := w.service.Revision(ctx, bob, theirs.surface, 1); return err },
 		"Rollback":  func() error { _, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, 1); return err },
+		"RollbackTo": func() error {
+			_, err := w.service.RollbackTo(ctx, w.bob.actor(), theirs.surface, theirDigest)
+			return err
+		},
+		"Pin":   func() error { _, err := w.service.Pin(ctx, w.bob.actor(), theirs.surface, theirDigest); return err },
+		"Unpin": func() error { return w.service.Unpin(ctx, w.bob.actor(), theirs.surface) },
+		"Pin their digest on his own": func() error {
+			_, err := w.service.Pin(ctx, w.bob.actor(), w.bob.surface, theirDigest)
+			return err
+		},
+		"Plan": func() error {
+			_, err := w.service.Plan(ctx, bob, theirs.project, theirs.surface, []byte(file("X")), known())
+			return err
+		},
+		"Plan their draft in his project": func() error {
+			_, err := w.service.Plan(ctx, bob, w.bob.project, theirs.surface, nil, known())
+			return err
+		},
+		"Plan a new surface of theirs": func() error {
+			_, err := w.service.Plan(ctx, bob, theirs.project, id.Surface{}, []byte(file("X")), known())
+			return err
+		},
+		"Plan his surface in their project": func() error {
+			_, err := w.service.Plan(ctx, bob, theirs.project, w.bob.surface, []byte(file("X")), known())
+			return err
+		},
+		"Compare": func() error { _, err := w.service.Compare(ctx, bob, theirs.surface, 1, 1); return err },
+		"Drift": func() error {
+			_, err := w.service.Drift(ctx, bob, theirs.project, theirs.surface, known())
+			return err
+		},
+		"Drift in his project": func() error {
+			_, err := w.service.Drift(ctx, bob, w.bob.project, theirs.surface, known())
+			return err
+		},
+		"Posture": func() error { _, err := w.service.Posture(ctx, bob, theirs.project); return err },
 	} {
 		if err := try(); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want not found", name, err)
