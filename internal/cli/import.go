@@ -54,13 +54,15 @@ SUPABASE_ACCESS_TOKEN; the server uses it once and keeps it nowhere.`,
 	c.Flags().StringSliceVar(&f.relations, "relations", nil, "with --catalog: what the function tells of, such as public.customers,public.notes")
 	c.Flags().BoolVar(&f.management, "management", false, "import by Supabase's Management API")
 	c.Flags().BoolVar(&f.yes, "yes", false, "with --catalog: write the migration without asking")
-	c.MarkFlagsMutuallyExclusive("catalog", "management", "db-url")
 	return c
 }
 
 func (s *session) importSchema(ctx context.Context, f importFlags) error {
-	if len(f.relations) > 0 && !f.catalog {
+	switch {
+	case len(f.relations) > 0 && !f.catalog:
 		return usage("--relations goes with --catalog")
+	case f.catalog && f.management, f.dbURL != "" && (f.catalog || f.management):
+		return usage("choose one way to import: --db-url, --catalog or --management")
 	}
 	w, err := s.linked()
 	if err != nil {

@@ -105,11 +105,11 @@ func (s *session) linkProject(ctx context.Context, f linkFlags) error {
 	return nil
 }
 
-// endLink says what comes next: the proof where the server serves nothing
-// without it, else the schema.
+// endLink says what comes next: the proof where it was begun or the server
+// serves nothing without it, else the schema.
 func (s *session) endLink(w *workplace, p proof, required bool) {
 	next := []string{"chumbo import"}
-	if required && !p.Verified {
+	if !p.Verified && (required || p.Migration != "") {
 		next = append(p.steps, next...)
 	}
 	s.printer.end("Linked to "+w.link.Project+".", next...)

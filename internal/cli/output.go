@@ -67,7 +67,9 @@ func (p *printer) end(outcome string, next ...string) {
 	if len(next) > 0 {
 		outcome += " Next: " + strings.Join(next, ", then ")
 	}
-	p.line("%s", strings.TrimSpace(outcome))
+	if outcome = strings.TrimSpace(outcome); outcome != "" {
+		p.line("%s", outcome)
+	}
 }
 
 // suggest adds to the next commands without a line of its own.

@@ -204,7 +204,7 @@ func (s *session) planFile(ctx context.Context, w *workplace, r *pushed, f pushF
 		s.refuse(r, "the surface is pinned, nothing published", "chumbo unpin "+r.Surface)
 	default:
 		r.Outcome = outcomePlanned
-		s.showPlanned(r, plan, f.dryRun)
+		s.showPlanned(r, plan, f.dryRun && plan.Live != nil)
 	}
 	return nil
 }
@@ -252,6 +252,7 @@ func (s *session) showWouldPublish(r *pushed) {
 		status, text, fix = "warn", text+" and breaks connected clients", "chumbo push "+r.Surface+" --yes"
 	}
 	s.printer.step(step{ID: r.Surface, Status: status, Message: text, Fix: fix})
+	s.printer.suggest(first(fix, "chumbo push "+r.Surface))
 }
 
 // blocked refuses a surface with a serious finding that is not overridden.
@@ -334,12 +335,12 @@ func (s *session) publish(ctx context.Context, w *workplace, r *pushed) error {
 	r.Outcome, r.Revision, r.Digest = outcomePublished, answer.Revision, answer.Digest
 	r.URLs, r.Notes = answer.URLs, answer.Notes
 	verdict := fmt.Sprintf("revision %d is live", answer.Revision)
-	if !answer.Created {
-		r.Outcome = outcomeUnchanged
-		verdict = fmt.Sprintf("revision %d is live again", answer.Revision)
-		if r.Live.number() == answer.Revision {
-			verdict = fmt.Sprintf("unchanged, revision %d is live", answer.Revision)
-		}
+	switch {
+	case answer.Created:
+	case r.Live.number() == answer.Revision:
+		r.Outcome, verdict = outcomeUnchanged, "unchanged, "+verdict
+	default:
+		verdict += " again"
 	}
 	s.printer.done(r.Surface, "%s: %s", r.File, verdict)
 	s.showServed(w, r)

@@ -168,10 +168,15 @@ func (s *session) showLocal(ctx context.Context, w *workplace, d *statusData) er
 		if err != nil && !isStatus(err, http.StatusBadRequest) { // a file name that no surface can have
 			return err
 		}
-		if !plan.Same {
-			d.Changed = append(d.Changed, f.surface)
-			s.printer.step(step{ID: f.surface + ":file", Status: "warn", Message: f.path + " is not what is live", Fix: "chumbo push " + f.surface})
+		if plan.Same {
+			continue
 		}
+		d.Changed = append(d.Changed, f.surface)
+		message, fix := f.path+" is not what is live", "chumbo push "+f.surface
+		if !plan.Accepted {
+			message, fix = f.path+" would be refused", "chumbo push "+f.surface+" --dry-run"
+		}
+		s.printer.step(step{ID: f.surface + ":file", Status: "warn", Message: message, Fix: fix})
 	}
 	return nil
 }
