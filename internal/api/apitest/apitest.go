@@ -186,8 +186,18 @@ func (w *World) Prove(t testing.TB, token, project string) {
 	if err != nil {
 		t.Fatalf("load project: %v", err)
 	}
-	if err := w.Project.Exec(context.Background(), tenants.OwnershipSQL(of.Ownership.Token)); err != nil {
-		t.Fatalf("run ownership SQL: %v", err)
+	w.Run(t, tenants.OwnershipSQL(of.Ownership.Token))
+}
+
+// Run runs SQL in the stand-in project's database, as a builder would, and
+// waits until its Data API has seen what changed.
+func (w *World) Run(t testing.TB, sql string) {
+	t.Helper()
+	if err := w.Project.Exec(context.Background(), sql); err != nil {
+		t.Fatalf("run SQL: %v", err)
+	}
+	if err := w.Project.ReloadSchema(context.Background()); err != nil {
+		t.Fatalf("reload schema: %v", err)
 	}
 }
 
@@ -225,6 +235,19 @@ func (w *World) Snapshot(t testing.TB) *surfaces.Snapshot {
 // Do sends one request with a token and returns status, headers and body.
 func (w *World) Do(t testing.TB, token, method, path, contentType, body string) (int, http.Header, string) {
 	t.Helper()
+	return w.do(t, token, method, path, body, http.Header{"Content-Type": {contentType}})
+}
+
+// DoAs sends one request with JSON that a proxy says it forwards for an
+// address.
+func (w *World) DoAs(t testing.TB, token, method, path, body, forwardedFor string) (int, string) {
+	t.Helper()
+	status, _, answer := w.do(t, token, method, path, body, http.Header{"Content-Type": {"application/json"}, "X-Forwarded-For": {forwardedFor}})
+	return status, answer
+}
+
+func (w *World) do(t testing.TB, token, method, path, body string, header http.Header) (int, http.Header, string) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, w.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatalf("make request: %v", err)
@@ -232,8 +255,10 @@ func (w *World) Do(t testing.TB, token, method, path, contentType, body string) 
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
+	for name, values := range header {
+		if values[0] != "" {
+			req.Header[name] = values
+		}
 	}
 	res, err := w.client.Do(req)
 	if err != nil {
