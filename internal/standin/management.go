@@ -3,6 +3,7 @@ package standin
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ func StartManagement(p *Project) (*Management, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	m := &Management{project: p, url: "http://" + listener.Addr().String(), ref: newRef(), token: opaqueKey("sbp_")}
+	m := &Management{project: p, url: "http://" + listener.Addr().String(), ref: newRef(), token: newAccessToken()}
 	m.powers.Store(true)
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /v1/projects/{ref}/database/query", m.query)
@@ -54,6 +55,13 @@ func newRef() string {
 		b[i] = 'a' + b[i]%26
 	}
 	return string(b)
+}
+
+// newAccessToken has the platform's form: sbp_ and 40 hexadecimal digits.
+func newAccessToken() string {
+	b := make([]byte, 20)
+	_, _ = rand.Read(b) // never fails
+	return "sbp_" + hex.EncodeToString(b)
 }
 
 // URL is the API's origin, http://127.0.0.1:port.
