@@ -293,6 +293,18 @@ func TestOfTwoPublishersWhoSawTheSameOneWins(t *testing.T) {
 	}
 }
 
+func TestPublishingWhatIsLiveChangesNobodysName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.snapshot(w.alice)
+	w.publish(w.alice, file("One"))
+	w.publish(w.colleague(w.alice, "anna@example.test"), file("One"))
+	nothing := ""
+	if _, refused := w.try(w.alice, PublishRequest{File: []byte(file("Two")), Expect: &nothing}); !strings.Contains(refused.Message, "by alice@example.test") {
+		t.Errorf("refused: %+v", refused)
+	}
+}
+
 // TestRevisionsOfOlderVersionsAreRead has a row as it was written before
 // revisions had a story.
 func TestRevisionsOfOlderVersionsAreRead(t *testing.T) {
