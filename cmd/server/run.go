@@ -75,6 +75,9 @@ func serve(ctx context.Context, cfg app.Config, withWorker bool, stderr io.Write
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen on %s: %w", cfg.Listen, err), server.Close(ctx))
 	}
+	if err := announceSetup(ctx, server, cfg, stderr); err != nil {
+		return errors.Join(err, listener.Close(), server.Close(ctx))
+	}
 	opt.Logger.Info("serving", "listen", listener.Addr().String(), "public_url", cfg.PublicURL)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(groupCtx, listener) })
@@ -83,6 +86,22 @@ func serve(ctx context.Context, cfg app.Config, withWorker bool, stderr io.Write
 	}
 	err = group.Wait()
 	return errors.Join(err, server.Close(context.WithoutCancel(ctx)))
+}
+
+// announceSetup tells the operator how the first owner is made. The code is the
+// one secret that is meant to be read in this output; the operator's own is not
+// repeated.
+func announceSetup(ctx context.Context, server *app.Server, cfg app.Config, out io.Writer) error {
+	page, code, err := server.Setup(ctx)
+	if err != nil || code.IsZero() {
+		return err
+	}
+	shown := code.Reveal()
+	if !cfg.SetupCode.IsZero() {
+		shown = "that CHUMBO_SETUP_CODE holds"
+	}
+	_, err = fmt.Fprintf(out, "Nobody owns this server yet. Open %s and enter the setup code %s\n", page, shown)
+	return err
 }
 
 func migrate(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
@@ -97,7 +116,7 @@ func migrate(ctx context.Context, args, environ []string, stdout, stderr io.Writ
 	if err := app.Migrate(ctx, cfg); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(stdout, "The database is at this version. Next: server bootstrap -email you@example.com -organization Acme")
+	_, err = fmt.Fprintln(stdout, "The database is at this version. Next: start the server, which prints the setup code of the first owner; or make one now with server bootstrap -email you@example.com -organization Acme")
 	return err
 }
 

@@ -34,6 +34,8 @@ type Config struct {
 	MigrateDatabaseURL seal.Secret `env:"CHUMBO_MIGRATE_DATABASE_URL"` // may create roles; `server migrate` only
 	MasterKey          seal.Secret `env:"CHUMBO_MASTER_KEY"`           // see seal.ParseKeyset
 
+	SetupCode seal.Secret `env:"CHUMBO_SETUP_CODE"` // what the first owner types; a new one is printed at each start without it
+
 	TrustedProxies    []netip.Prefix `env:"CHUMBO_TRUSTED_PROXIES"` // peers whose X-Forwarded-* headers count
 	RequireOwnership  bool           `env:"CHUMBO_REQUIRE_OWNERSHIP" envDefault:"true"`
 	AllowSplitIssuer  bool           `env:"CHUMBO_ALLOW_SPLIT_ISSUER"`  // self-host: issuer and API on different origins
@@ -84,7 +86,7 @@ func knownVariables() (map[string]bool, error) {
 	return known, nil
 }
 
-var secretVariables = []string{"CHUMBO_DATABASE_URL", "CHUMBO_RIVER_DATABASE_URL", "CHUMBO_MIGRATE_DATABASE_URL", "CHUMBO_MASTER_KEY"}
+var secretVariables = []string{"CHUMBO_DATABASE_URL", "CHUMBO_RIVER_DATABASE_URL", "CHUMBO_MIGRATE_DATABASE_URL", "CHUMBO_MASTER_KEY", "CHUMBO_SETUP_CODE"}
 
 func readSecretFiles(vars map[string]string, known map[string]bool) []error {
 	var problems []error

@@ -22,14 +22,14 @@ var ownSegments = []string{"api", "app", "schema", "static"}
 
 // routes mounts everything on net/http: the instance's own pages and APIs on
 // its shared host, surfaces on every host.
-func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, directory *tenants.Directory, pool *pgxpool.Pool, start http.Handler) http.Handler {
+func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, directory *tenants.Directory, pool *pgxpool.Pool, pages http.Handler) http.Handler {
 	assets := web.Assets()
 	own := http.NewServeMux()
 	own.Handle("/api/", control)
 	own.Handle("/schema/", api.Schemas())
 	own.Handle("GET "+web.AssetsPath, assets)
-	own.Handle("GET /app", start)
-	own.Handle("GET /app/", start)
+	own.Handle("/app", pages)
+	own.Handle("/app/", pages)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
@@ -38,7 +38,7 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 		case path == "/readyz":
 			ready(w, r, pool)
 		case path == "/" && directory.SharedHost(hosts.EffectiveHost(r)):
-			start.ServeHTTP(w, r)
+			http.Redirect(w, r, "/app", http.StatusFound)
 		case isOwn(path) && directory.SharedHost(hosts.EffectiveHost(r)):
 			own.ServeHTTP(w, r)
 		case strings.HasPrefix(path, web.AssetsPath): // a connect page on a surface's own host
@@ -73,13 +73,6 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
-}
-
-// startPage is the instance's own page.
-func startPage(publicURL, version string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = web.WritePage(r.Context(), w, http.StatusOK, web.Start(web.StartPage{PublicURL: publicURL, Version: version}))
-	})
 }
 
 // ownHosts are the hosts that egress must never call: ours.

@@ -25,6 +25,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
+	"github.com/chumbo-dev/chumbo/web/dashboard"
 )
 
 // Options are what the program decides, not the operator.
@@ -137,8 +138,29 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	s.handler = routes(s.surfaces, control, hosts, s.directory, s.pool, startPage(s.config.PublicURL, opt.Version))
+	usage, err := events.NewReader(store)
+	if err != nil {
+		return err
+	}
+	pages, err := dashboard.New(dashboard.Config{
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: usage, Hosts: hosts, Preview: mcp.Preview,
+		Logger: s.log, Version: opt.Version, Now: now,
+	})
+	if err != nil {
+		return err
+	}
+	s.handler = routes(s.surfaces, control, hosts, s.directory, s.pool, pages)
 	return nil
+}
+
+// Setup says where the first owner is made, and with which code: a new one at
+// each call, or the operator's own. The code is zero once there is an owner.
+func (s *Server) Setup(ctx context.Context) (page string, code seal.Secret, err error) {
+	code, err = s.Tenants.PrepareSetup(ctx, s.config.SetupCode)
+	if err != nil {
+		return "", seal.Secret{}, fmt.Errorf("prepare setup: %w", err)
+	}
+	return s.config.PublicURL + "/app/setup", code, nil
 }
 
 // egressPolicy is what the operator allows server and worker; without a word
