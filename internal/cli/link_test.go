@@ -269,3 +269,29 @@ func TestOpenPrintsTheAddressAlways(t *testing.T) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }
+
+func TestImportByManagementSendsTheTokenOnceAndShowsItNever(t *testing.T) {
+	t.Parallel()
+	f := newFakeServer(t)
+	f.on("POST /projects/acme/schema/import/management", map[string]any{"digest": "d", "relations": 1, "functions": 2})
+	f.on("GET /projects/acme/surfaces", map[string]any{"surfaces": []any{}})
+	d := linked(t, f)
+	d.vars["SUPABASE_ACCESS_TOKEN"] = accessToken
+	code, out, errs := d.chumbo(t, "import", "--management")
+	if code != 0 || strings.Contains(out+errs, accessToken) {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	wants(t, out, "imported 1 relation and 2 functions")
+	sent := 0
+	for _, r := range f.saw() {
+		if strings.Contains(r.query+r.what+r.token, accessToken) {
+			t.Errorf("sent where it may be logged: %+v", r)
+		}
+		if r.body == `{"access_token":"`+accessToken+`"}` {
+			sent++
+		}
+	}
+	if sent != 1 {
+		t.Errorf("sent %d times", sent)
+	}
+}

@@ -58,8 +58,9 @@ func (s *session) pull(ctx context.Context, only string, f pullFlags) error {
 	}
 	s.printer.data = map[string]any{"surfaces": results}
 	var refused error
-	for _, r := range results {
+	for i, r := range results {
 		if err := s.pullFile(ctx, w, r, f); err != nil {
+			s.showNotPulled(results[i:])
 			return err
 		}
 		if r.Outcome == outcomeRefused {
@@ -67,6 +68,15 @@ func (s *session) pull(ctx context.Context, only string, f pullFlags) error {
 		}
 	}
 	return refused
+}
+
+// showNotPulled ends a pull that was cut off: what was written is said
+// already, and this is the rest.
+func (s *session) showNotPulled(rest []*pulled) {
+	for _, r := range rest {
+		r.Outcome = outcomeNotTried
+		s.printer.step(step{ID: r.Surface, Status: "skip", Message: r.File + ": left as it is", Fix: "chumbo pull " + r.Surface})
+	}
 }
 
 // published lists the surfaces to pull. Their names come from the server and
@@ -120,7 +130,6 @@ func (s *session) pullFile(ctx context.Context, w *workplace, r *pulled, f pullF
 		}
 	}
 	if err := w.repo.write(r.File, text); err != nil {
-		r.Outcome = outcomeRefused
 		return err
 	}
 	s.printer.done(r.Surface, "%s: %s, with %s", r.File, r.Outcome, what)

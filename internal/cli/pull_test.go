@@ -144,3 +144,21 @@ func TestLinksInsideTheFolderAreFollowed(t *testing.T) {
 	}
 	wants(t, f.saw()[0].body, "# shared")
 }
+
+func TestPartOfAPullThatWorkedIsToldApart(t *testing.T) {
+	t.Parallel()
+	f := newFakeServer(t)
+	publishes(f, "main", liveText)
+	f.on("GET /projects/acme/surfaces", map[string]any{"surfaces": []map[string]any{
+		{"slug": "main", "live_revision": 3}, {"slug": "reports", "live_revision": 1}, {"slug": "third", "live_revision": 1},
+	}})
+	d := linked(t, f)
+	code, out, errs := d.chumbo(t, "pull")
+	if code != 1 || !strings.Contains(errs, "No GET /projects/acme/surfaces/reports/revisions/1") {
+		t.Errorf("exit %d, %q", code, errs)
+	}
+	wants(t, out, "ok    supabase/chumbo/main.yaml: written", "skip  supabase/chumbo/reports.yaml: left as it is", "skip  supabase/chumbo/third.yaml: left as it is")
+	if names := d.files(t); !slices.Equal(names, []string{"supabase/chumbo/chumbo.toml", "supabase/chumbo/main.yaml"}) {
+		t.Errorf("files are %v", names)
+	}
+}
