@@ -33,6 +33,12 @@ const (
 	FindingOverloaded      = "overloaded_function"
 )
 
+// findingKinds are in the order in which an object's findings are told and
+// fixed: overloads are renamed last, since the SQL of the others names them.
+var findingKinds = []string{
+	FindingTableWithoutRLS, FindingViewDefiner, FindingFunctionDefiner, FindingGrantToAnon, FindingMissingIndex, FindingOverloaded,
+}
+
 // Finding is one thing about the project's database that its builder should
 // know.
 type Finding struct {
@@ -70,7 +76,7 @@ func Posture(snap *Snapshot, used []*Compiled) []Finding {
 		p.indexes(c)
 	}
 	slices.SortStableFunc(p.findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Object, b.Object), cmp.Compare(slices.Index(findingKinds, a.Kind), slices.Index(findingKinds, b.Kind)), cmp.Compare(a.ID, b.ID))
 	})
 	return p.findings
 }
