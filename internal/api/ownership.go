@@ -36,7 +36,7 @@ func (a *api) proveByFunction(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.writeProject(c, http.StatusOK, project, nil)
+	return a.writeProject(c, http.StatusOK, project)
 }
 
 // proveBySecretKey is POST …/ownership/secret, and proveByManagement POST
@@ -60,5 +60,5 @@ func (a *api) proveOnce(c echo.Context, member string, prove proveOnce) error {
 	if err != nil {
 		return err
 	}
-	return a.writeProject(c, http.StatusOK, project, nil)
+	return a.writeProject(c, http.StatusOK, project)
 }

@@ -43,7 +43,7 @@ func (a *api) getProject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.writeProject(c, http.StatusOK, project, project.Findings)
+	return a.writeProbed(c, http.StatusOK, project, project.Findings)
 }
 
 // createProject is POST /projects: probe, then register. A project that fails
@@ -64,7 +64,7 @@ func (a *api) createProject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.writeProject(c, http.StatusCreated, project, findings)
+	return a.writeProbed(c, http.StatusCreated, project, findings)
 }
 
 // probeProject is POST /projects/:project/probe: look again, and keep what was
@@ -80,7 +80,7 @@ func (a *api) probeProject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.writeProject(c, http.StatusOK, project, findings)
+	return a.writeProbed(c, http.StatusOK, project, findings)
 }
 
 // nameProject is PATCH /projects/:project: what people call it.
@@ -95,7 +95,7 @@ func (a *api) nameProject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.writeProject(c, http.StatusOK, project, nil)
+	return a.writeProject(c, http.StatusOK, project)
 }
 
 // renameProject is POST /projects/:project/rename: another name in URLs. The
@@ -109,7 +109,7 @@ func (a *api) renameProject(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.writeProject(c, http.StatusOK, project, nil)
+	return a.writeProject(c, http.StatusOK, project)
 }
 
 // deleteProject is DELETE /projects/:project.
@@ -142,7 +142,13 @@ func readConfirm(c echo.Context) (string, error) {
 	return in.Confirm, err
 }
 
-func (a *api) writeProject(c echo.Context, status int, project tenants.Project, findings any) error {
+// writeProject answers with a project.
+func (a *api) writeProject(c echo.Context, status int, project tenants.Project) error {
+	return a.writeProbed(c, status, project, nil)
+}
+
+// writeProbed answers with a project and what a probe found.
+func (a *api) writeProbed(c echo.Context, status int, project tenants.Project, findings any) error {
 	return writeJSON(c, status, projectAnswer{Project: projectOf(project), Findings: findings, Notes: a.Builders.Notes(project, tenants.Surface{})})
 }
 

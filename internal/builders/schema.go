@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/seal"
@@ -17,7 +18,11 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-const maxRelations = 500 // of a generated catalog function
+// Limits of a generated catalog function.
+const (
+	maxRelations    = 500
+	maxRelationName = 200 // bytes; Postgres cuts a name at 63
+)
 
 // PutSchema makes a snapshot the project's latest.
 func (s *Service) PutSchema(ctx context.Context, p tenants.Principal, project string, snap *surfaces.Snapshot, source surfaces.Source) (surfaces.StoredSnapshot, error) {
@@ -62,13 +67,8 @@ func (s *Service) CatalogFunction(ctx context.Context, p tenants.Principal, proj
 }
 
 func (s *Service) catalogFunction(ctx context.Context, of tenants.Project, token seal.Secret, relations []string) (string, error) {
-	if len(relations) == 0 || len(relations) > maxRelations {
-		return "", fault.New(fault.Invalid, "relations", "Name 1 to %d tables, views or functions that the function may describe, as schema.name, such as public.customers.", maxRelations)
-	}
-	for _, relation := range relations {
-		if err := tenants.RefuseSecret("relations", relation); err != nil {
-			return "", err
-		}
+	if err := checkRelations(relations); err != nil {
+		return "", err
 	}
 	known, err := s.known(ctx, of)
 	if err != nil {
@@ -81,6 +81,24 @@ func (s *Service) catalogFunction(ctx context.Context, of tenants.Project, token
 	return surfaces.CatalogFunction(surfaces.CatalogOptions{
 		TokenDigest: hex.EncodeToString(digest[:]), Schemas: known.Schemas, Relations: relations, MaxRows: known.MaxRows,
 	})
+}
+
+// checkRelations refuses what cannot be names; whether there are such things
+// the database says.
+func checkRelations(relations []string) error {
+	if len(relations) == 0 || len(relations) > maxRelations {
+		return fault.New(fault.Invalid, "relations", "Name 1 to %d tables, views or functions that the function may describe, as schema.name, such as public.customers.", maxRelations)
+	}
+	for i, relation := range relations {
+		if err := tenants.RefuseSecret("relations", relation); err != nil {
+			return err
+		}
+		if strings.TrimSpace(relation) == "" || len(relation) > maxRelationName || strings.ContainsRune(relation, 0) || !utf8.ValidString(relation) {
+			return fault.New(fault.Invalid, "relations", "A relation is named as schema.name, such as public.customers.").
+				WithIssues(fault.Issue{Path: fmt.Sprintf("relations[%d]", i), Message: "want schema.name"})
+		}
+	}
+	return nil
 }
 
 // schemasOf lists the schemas of relations in the order of their first use.
