@@ -44,6 +44,8 @@ func (a *api) routes() []route {
 		{http.MethodDelete, project, needsAdmin, "project.delete", a.deleteProject},
 		{http.MethodPost, project + "/probe", needsWrite, "project.update", a.probeProject},
 		{http.MethodPost, project + "/rename", needsAdmin, "project.rename", a.renameProject},
+		{http.MethodPut, project + "/logo", needsWrite, "project.logo", a.putLogo},
+		{http.MethodDelete, project + "/logo", needsWrite, "project.logo_remove", a.deleteLogo},
 		{http.MethodGet, project + "/ownership", needsRead, "", a.getOwnership},
 		{http.MethodPost, project + "/ownership/check", needsWrite, "project.prove", a.proveByFunction},
 		{http.MethodPost, project + "/ownership/secret", needsWrite, "project.prove", a.proveBySecretKey},

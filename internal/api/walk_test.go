@@ -41,6 +41,8 @@ func acmeRoutes(t *testing.T, w *apitest.World) []route {
 		{"GET", "/projects/acme", nil, read},
 		{"PATCH", "/projects/acme", map[string]string{"name": "Acme CRM"}, write},
 		{"POST", "/projects/acme/probe", nil, write},
+		{"PUT", "/projects/acme/logo", map[string]string{"picture": onePixel}, write},
+		{"DELETE", "/projects/acme/logo", nil, write},
 		{"GET", "/projects/acme/ownership", nil, read},
 		{"POST", "/projects/acme/ownership/check", nil, write},
 		{"POST", "/projects/acme/ownership/secret", map[string]string{"secret_key": w.Project.SecretKey()}, write},
@@ -78,6 +80,9 @@ func acmeRoutes(t *testing.T, w *apitest.World) []route {
 		{"DELETE", "/projects/acme", map[string]string{"confirm": "acme"}, admin},
 	}
 }
+
+// onePixel is a PNG.
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 // accessToken has the form of a Management API token.
 const accessToken = "sbp_0123456789abcdef0123456789abcdef01234567"

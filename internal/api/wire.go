@@ -120,6 +120,7 @@ type projectJSON struct {
 	ScopesSupported []string        `json:"scopes_supported"`
 	Registration    bool            `json:"registration_enabled"`
 	ProbedAt        *time.Time      `json:"probed_at,omitempty"`
+	Logo            string          `json:"logo,omitempty"` // path of the picture, on every host of this server
 	Verified        bool            `json:"verified"`
 	VerifiedAt      *time.Time      `json:"verified_at,omitempty"`
 	CreatedAt       time.Time       `json:"created_at"`
@@ -130,7 +131,7 @@ func projectOf(p tenants.Project) projectJSON {
 	return projectJSON{
 		ID: p.ID, Slug: p.Slug, Name: p.Name, TypedURL: p.TypedURL, APIOrigin: p.APIOrigin, Issuer: p.Issuer,
 		JWKSURI: p.JWKSURI, PublishableKey: p.PublishableKey, Signing: p.Signing, OAuthEnabled: p.OAuthEnabled,
-		ScopesSupported: list(p.ScopesSupported), Registration: p.RegistrationEnabled, ProbedAt: p.ProbedAt, Verified: p.VerifiedAt != nil, VerifiedAt: p.VerifiedAt,
+		ScopesSupported: list(p.ScopesSupported), Registration: p.RegistrationEnabled, ProbedAt: p.ProbedAt, Logo: p.LogoPath(), Verified: p.VerifiedAt != nil, VerifiedAt: p.VerifiedAt,
 		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 }

@@ -21,7 +21,7 @@ func connectPage(log *slog.Logger) http.Handler {
 			return
 		}
 		page := web.ConnectPage{
-			Title: ep.Title, ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), State: ep.State,
+			Title: ep.Title, Logo: ep.Project.LogoPath(), ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), State: ep.State,
 			SignIn: ep.Access.Has(surfaces.ModeOAuth), Open: ep.Access.Has(surfaces.ModePublic), Client: r.URL.Query().Get("client"),
 		}
 		for _, tool := range mcp.ToolsOf(r.Context()) {

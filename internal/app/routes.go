@@ -22,7 +22,7 @@ var ownSegments = []string{"api", "app", "schema", "static"}
 
 // routes mounts everything on net/http: the instance's own pages and APIs on
 // its shared host, surfaces on every host.
-func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, directory *tenants.Directory, pool *pgxpool.Pool, pages http.Handler) http.Handler {
+func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, directory *tenants.Directory, pool *pgxpool.Pool, pages, pictures http.Handler) http.Handler {
 	assets := web.Assets()
 	own := http.NewServeMux()
 	own.Handle("/api/", control)
@@ -37,6 +37,8 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 			writeText(w, http.StatusOK, "ok")
 		case path == "/readyz":
 			ready(w, r, pool)
+		case strings.HasPrefix(path, tenants.LogoPrefix):
+			pictures.ServeHTTP(w, r)
 		case path == "/" && directory.SharedHost(hosts.EffectiveHost(r)):
 			http.Redirect(w, r, "/app", http.StatusFound)
 		case isOwn(path) && directory.SharedHost(hosts.EffectiveHost(r)):

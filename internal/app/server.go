@@ -149,7 +149,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	s.handler = routes(s.surfaces, control, hosts, s.directory, s.pool, pages)
+	s.handler = routes(s.surfaces, control, hosts, s.directory, s.pool, pages, logos(s.Tenants, s.log))
 	return nil
 }
 

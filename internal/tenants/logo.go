@@ -27,6 +27,22 @@ const (
 	logoSide     = 256  // pixels, of what is kept
 )
 
+// LogoPrefix is the path under which logos are served, on every host.
+const LogoPrefix = "/static/logo/"
+
+// LogoPath is where the project's logo is served; empty for none.
+func (p Project) LogoPath() string { return logoPath(p.Logo) }
+
+// LogoPath is where the project's logo is served; empty for none.
+func (p ProjectRef) LogoPath() string { return logoPath(p.Logo) }
+
+func logoPath(digest string) string {
+	if digest == "" {
+		return ""
+	}
+	return LogoPrefix + digest + ".png"
+}
+
 // logoTurns bounds the memory that decoding takes: 16 MiB each.
 var logoTurns = make(chan struct{}, 2)
 
