@@ -115,7 +115,7 @@ func (s *Service) Publish(ctx context.Context, p tenants.Principal, project, sur
 	if err != nil {
 		return Publication{}, err
 	}
-	return s.publication(owner, target, done), nil
+	return s.publication(ctx, p, owner, target, done)
 }
 
 // acceptable refuses what would be refused once the surface is made.
@@ -127,8 +127,13 @@ func (s *Service) acceptable(ctx context.Context, owner tenants.Project, request
 	return plan.Refuse(request)
 }
 
-func (s *Service) publication(owner tenants.Project, surface tenants.Surface, done surfaces.Published) Publication {
-	return Publication{Published: done, Project: owner, Surface: surface, Notes: s.Notes(owner, surface)}
+// publication says what was done, with the surface as it is now.
+func (s *Service) publication(ctx context.Context, p tenants.Principal, owner tenants.Project, before tenants.Surface, done surfaces.Published) (Publication, error) {
+	surface, err := s.Tenants.Surface(ctx, p, owner.Slug, before.Slug)
+	if err != nil {
+		return Publication{}, err
+	}
+	return Publication{Published: done, Project: owner, Surface: surface, Notes: s.Notes(owner, surface)}, nil
 }
 
 // Notes says what stands between a surface and its users. A zero surface asks
@@ -163,7 +168,7 @@ func (s *Service) Rollback(ctx context.Context, p tenants.Principal, project, su
 	if err != nil {
 		return Publication{}, err
 	}
-	return s.publication(owner, target, surfaces.Published{Revision: revision, Again: true}), nil
+	return s.publication(ctx, p, owner, target, surfaces.Published{Revision: revision, Again: true})
 }
 
 // Pin makes the revision of a digest live and holds it there.
@@ -176,10 +181,7 @@ func (s *Service) Pin(ctx context.Context, p tenants.Principal, project, surface
 	if err != nil {
 		return Publication{}, err
 	}
-	if target, err = s.Tenants.Surface(ctx, p, project, surface); err != nil {
-		return Publication{}, err
-	}
-	return s.publication(owner, target, surfaces.Published{Revision: revision, Again: true}), nil
+	return s.publication(ctx, p, owner, target, surfaces.Published{Revision: revision, Again: true})
 }
 
 // Unpin lets a surface be published again.
