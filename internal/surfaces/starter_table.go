@@ -38,7 +38,7 @@ func (ix *index) starterTable(name string) (t *starterTable, why string) {
 	}
 	t = &starterTable{rel: rel, name: ix.shown(rel.Schema, rel.Name)}
 	switch {
-	case !writable(t.name, 200) || ix.unlike(t.name, rel):
+	case !writable(t.name, 200):
 		return nil, "has a name that a surface file cannot hold"
 	case ix.snap.MaxRows < 2:
 		return nil, "cannot be paged: the Data API returns one row only (db-max-rows)"
@@ -70,12 +70,6 @@ func (ix *index) starterTable(name string) (t *starterTable, why string) {
 	t.pickFilters(ix, key)
 	t.pickOrders(ix, key)
 	return t, ""
-}
-
-// unlike reports whether the name means another relation in a surface file.
-func (ix *index) unlike(name string, rel *RelationSchema) bool {
-	found, ok := find(ix, name, ix.relations)
-	return !ok || found != rel
 }
 
 // writable reports whether a name can stand in a surface file as it is.
