@@ -126,6 +126,7 @@ var said = map[string]string{
 	"renamed":         "The project has another address. The old one keeps working.",
 	"key":             "The publishable key is replaced.",
 	"project-deleted": "The project is deleted. Its names stay yours.",
+	"surface-deleted": "The surface is deleted, and its addresses answer nobody any more.",
 	"revoked":         "The API token is revoked.",
 	"password":        "The password is changed, and your other sessions have ended.",
 	"dismissed":       "The notice is dismissed.",

@@ -1,0 +1,166 @@
+package dashboard_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// newChromium is a real browser. Without one the test is skipped on a
+// developer's machine, and fails in CI.
+func newChromium(t *testing.T) context.Context {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no Chromium on this machine")
+		}
+		t.Skip("no Chromium on this machine (Debian: apt-get install chromium)")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
+	ctx, stop := chromedp.NewContext(allocator)
+	t.Cleanup(func() { stop(); stopAllocator() })
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first run starts the browser
+		t.Fatal(err)
+	}
+	limited, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	return limited
+}
+
+// see runs an action that answers something.
+func see[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
+	t.Helper()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// act runs actions one after the other.
+func act(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// enter signs the browser in with the cookie of somebody's session.
+func enter(t *testing.T, ctx context.Context, base string, cookies []*http.Cookie) {
+	t.Helper()
+	for _, c := range cookies {
+		act(t, ctx, chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			_, err := chromedp.Call(ctx, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: base})
+			return err
+		}))
+	}
+}
+
+func theme(name string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		})
+		return err
+	})
+}
+
+// maxPage is the size no page may reach.
+const maxPage = 100 << 10
+
+// wellMade opens a page at both widths in both themes. Each must be without
+// serious findings of axe, scroll in one direction only, and stay small. A
+// picture of each is kept where CHUMBO_TEST_SCREENSHOTS names a folder.
+func wellMade(t *testing.T, ctx context.Context, name, url string) {
+	t.Helper()
+	for _, width := range []int64{1440, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			act(t, ctx, chromedp.EmulateViewport(width, 900), theme(scheme), chromedp.Navigate(url))
+			wellMadeAsItIs(t, ctx, fmt.Sprintf("%s-%s-%d", name, scheme, width))
+		}
+	}
+}
+
+// wellMadeAsItIs is wellMade for the page as it stands in the browser.
+func wellMadeAsItIs(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	if folder := os.Getenv("CHUMBO_TEST_SCREENSHOTS"); folder != "" {
+		if err := os.WriteFile(filepath.Join(folder, name+".png"), see(t, ctx, chromedp.FullScreenshot(100)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if wide := see(t, ctx, chromedp.Evaluate[string](sideways)); wide != "" {
+		t.Errorf("%s scrolls sideways: %s", name, wide)
+	}
+	if size := see(t, ctx, chromedp.Evaluate[int](`performance.getEntriesByType("navigation")[0]?.decodedBodySize ?? 0`)); size > maxPage {
+		t.Errorf("%s has %d bytes", name, size)
+	}
+	axe(t, ctx, name)
+}
+
+// sideways names what is wider than the page, where it scrolls sideways.
+const sideways = `(() => {
+  const page = document.documentElement;
+  if (page.scrollWidth <= page.clientWidth) return "";
+  return [...document.body.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > page.clientWidth + 1)
+    .slice(0, 5).map(e => e.tagName + "." + e.className).join(" ") || "the page";
+})()`
+
+var axeSource = sync.OnceValues(func() (string, error) {
+	b, err := os.ReadFile("../../test/node/node_modules/axe-core/axe.min.js")
+	return string(b), err
+})
+
+// axe fails the test for every serious or critical finding of axe-core. Where
+// it is not installed the check is left out on a developer's machine, and
+// fails in CI.
+func axe(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	source, err := axeSource()
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("axe-core is not installed: %v", err)
+		}
+		t.Log("npm install --no-save --prefix test/node installs axe-core, which looks at the pages")
+		return
+	}
+	act(t, ctx, chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](source+";true"))
+		return err
+	}))
+	found := see(t, ctx, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(
+		r.violations.filter(v => v.impact === "serious" || v.impact === "critical")
+			.map(v => ({rule: v.id, help: v.help, nodes: v.nodes.slice(0, 4).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "").slice(0, 160))}))))`, chromedp.EvalAwaitPromise))
+	var violations []struct {
+		Rule, Help string
+		Nodes      []string
+	}
+	if err := json.Unmarshal([]byte(found), &violations); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range violations {
+		t.Errorf("%s: %s: %s\n  %s", name, v.Rule, v.Help, strings.Join(v.Nodes, "\n  "))
+	}
+}
