@@ -44,6 +44,44 @@ func TestTextPostgresCannotKeepIsTheSendersMistake(t *testing.T) {
 	}
 }
 
+// TestTextNobodyCanKeepInAnyFieldIsTheSendersMistake goes through every text
+// of every route's example.
+func TestTextNobodyCanKeepInAnyFieldIsTheSendersMistake(t *testing.T) {
+	t.Parallel()
+	w := published(t, apitest.Options{})
+	tried := 0
+	for _, r := range everyRoute(t, w) {
+		if r.method == "PUT" && r.path == "/projects/acme/schema" {
+			continue // tried above
+		}
+		for _, text := range []string{"\x00", "a\x00b", strings.Repeat("x", 100_000), "\u202e\u2066", "'; drop table projects; --"} {
+			for place, body := range withSecret(t, r.body, text) {
+				tried++
+				if status, answer := send(t, w, w.Alice, r.method, r.path, body); status >= 500 || strings.Contains(text, "\x00") && r.needs != read && status < 400 {
+					t.Errorf("%.20q in %s of %s %s answered %d %v", text, place, r.method, r.path, status, answer)
+				}
+			}
+		}
+	}
+	for _, r := range []route{
+		{"DELETE", "/tokens/%00", nil, read},
+		{"POST", "/notices/%00/dismiss", nil, write},
+		{"POST", "/projects/%00/rename", map[string]string{"slug": "other"}, admin},
+		{"POST", "/projects/acme/surfaces/%ff/plan", map[string]string{"file": surfaceFile}, read},
+		{"PUT", "/projects/acme/surfaces/%00/pin", map[string]string{"digest": strings.Repeat("0", 64)}, write},
+		{"GET", "/projects/acme/surfaces/main/revisions/%00", nil, read},
+		{"GET", "/projects/acme/schema/starter?tables=%00", nil, read},
+		{"POST", "/projects/acme/surfaces/main/publish", `{"file":"\n","expect":"x","overrides":[1e999]}`, write},
+	} {
+		if status, answer := send(t, w, w.Alice, r.method, r.path, r.body); status < 400 || status >= 500 {
+			t.Errorf("%s %s answered %d %v", r.method, r.path, status, answer)
+		}
+	}
+	if tried < 100 || strings.Contains(w.Log.String(), "SQLSTATE") {
+		t.Errorf("%d tried; the log is %s", tried, w.Log.String())
+	}
+}
+
 func TestNumberThatDoesNotFitIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := published(t, apitest.Options{})
