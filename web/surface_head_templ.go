@@ -485,4 +485,22 @@ func grouped(n int) string {
 	return s
 }
 
+// surfaceSaid are the sentences a surface's page may open with, by name.
+var surfaceSaid = map[string]string{
+	"made":             "The draft is made. Look at what clients would list, then review and publish.",
+	"saved":            "The draft is saved. Nothing is published yet.",
+	"published":        "Published. Clients that are connected are told that the tools have changed.",
+	"again":            "Published: an earlier revision with the same content is live again.",
+	"rolled-back":      "The earlier revision is live again.",
+	"pinned":           "Pinned. It stays live until somebody unpins it.",
+	"unpinned":         "Unpinned. The surface can be published again.",
+	"switch-live":      "The surface is live.",
+	"switch-read_only": "The surface is read-only: tools that change something are gone from every client.",
+	"switch-paused":    "The surface is paused: every call is answered with an error.",
+	"surface-renamed":  "The surface has another name and address. The old address keeps answering.",
+}
+
+// SaidOfSurface is the sentence of that name, or none.
+func SaidOfSurface(name string) string { return surfaceSaid[name] }
+
 var _ = templruntime.GeneratedTemplate

@@ -89,9 +89,9 @@ func NewSurface(p NewSurfacePage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var4 string
-			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(p.Trouble)
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(shown(p.Trouble, 600))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `surface_new.templ`, Line: 40, Col: 51}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `surface_new.templ`, Line: 40, Col: 63}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -142,7 +142,7 @@ func NewSurface(p NewSurfacePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\" required minlength=\"3\" maxlength=\"40\" pattern=\"[a-z][a-z0-9]*(-[a-z0-9]+)*\" autocomplete=\"off\" spellcheck=\"false\" autocapitalize=\"off\" aria-describedby=\"slug-help\"><p class=\"muted\" id=\"slug-help\">It becomes part of the address; the surface named main has the shortest. 3 to 40 lower-case letters, digits and single hyphens.</p></div><div class=\"field\"><label for=\"title\">Title</label> <input type=\"text\" id=\"title\" name=\"title\" value=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\" required minlength=\"3\" maxlength=\"40\" pattern=\"[a-z][a-z0-9]*(-[a-z0-9]+)*\" autocomplete=\"off\" spellcheck=\"false\" autocapitalize=\"off\" aria-describedby=\"slug-help\"><p class=\"help\" id=\"slug-help\">It becomes part of the address; the surface named main has the shortest. 3 to 40 lower-case letters, digits and single hyphens.</p></div><div class=\"field\"><label for=\"title\">Title</label> <input type=\"text\" id=\"title\" name=\"title\" value=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -155,7 +155,7 @@ func NewSurface(p NewSurfacePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\" required maxlength=\"100\" autocomplete=\"off\" aria-describedby=\"title-help\"><p class=\"muted\" id=\"title-help\">What people see when they connect, such as the name of your app.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\" required maxlength=\"100\" autocomplete=\"off\" aria-describedby=\"title-help\"><p class=\"help\" id=\"title-help\">What people see when they connect, such as the name of your app.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

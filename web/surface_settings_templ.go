@@ -140,7 +140,7 @@ func SurfaceSettings(p SurfaceSettingsPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\" required minlength=\"3\" maxlength=\"40\" pattern=\"[a-z][a-z0-9]*(-[a-z0-9]+)*\" autocomplete=\"off\" spellcheck=\"false\" aria-describedby=\"slug-help\"><p class=\"muted\" id=\"slug-help\">3 to 40 lower-case letters, digits and single hyphens. The address changes with it; the old one keeps answering.</p></div><div><button class=\"button button-plain\">Rename</button></div></form></section><section aria-labelledby=\"delete\" class=\"danger\"><h2 id=\"delete\">Delete</h2><p>Every client that uses this surface stops working at once, and its revisions and draft are gone. This cannot be undone. The name stays with your organization; the audit log and past calls are kept for their own time.</p><form method=\"post\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\" required minlength=\"3\" maxlength=\"40\" pattern=\"[a-z][a-z0-9]*(-[a-z0-9]+)*\" autocomplete=\"off\" spellcheck=\"false\" aria-describedby=\"slug-help\"><p class=\"help\" id=\"slug-help\">3 to 40 lower-case letters, digits and single hyphens. The address changes with it; the old one keeps answering.</p></div><div><button class=\"button button-plain\">Rename</button></div></form></section><section aria-labelledby=\"delete\" class=\"card danger\"><h2 id=\"delete\">Delete</h2><p>Every client that uses this surface stops working at once, and its revisions and draft are gone. This cannot be undone. The name stays with your organization; the audit log and past calls are kept for their own time.</p><form method=\"post\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -210,9 +210,9 @@ func troubleWith(p SurfaceSettingsPage, doing string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(p.Trouble)
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(shown(p.Trouble, 600))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `surface_settings.templ`, Line: 76, Col: 51}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `surface_settings.templ`, Line: 76, Col: 63}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {

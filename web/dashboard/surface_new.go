@@ -56,7 +56,11 @@ func (d *dashboard) newSurfaceForm(c echo.Context) (web.NewSurfacePage, error) {
 	page.Imported = true
 	comments := map[string]string{}
 	for _, r := range stored.Snapshot.Relations {
-		comments[r.Schema+"."+r.Name] = r.Comment
+		name := r.Schema + "." + r.Name
+		if len(stored.Snapshot.Schemas) > 0 && r.Schema == stored.Snapshot.Schemas[0].Name {
+			name = r.Name // as Offerable names it
+		}
+		comments[name] = r.Comment
 	}
 	names := surfaces.Offerable(stored.Snapshot)
 	page.Hidden = max(0, len(names)-offeredTables)
