@@ -26,7 +26,7 @@ var static embed.FS
 const AssetsPath = "/static/"
 
 // contentPolicy admits our own files and nothing else.
-const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // Assets serves the embedded files; their names carry a version, so browsers
 // may keep them.
