@@ -26,30 +26,44 @@ with recursive
       and not (s.name = 'public' and c.proname in ('chumbo_catalog', 'chumbo_ownership'))
       and (:called)
   ),
+  composite as materialized (
+    select c.oid from pg_catalog.pg_class c where c.relkind = 'c'
+  ),
   attribute as materialized (
     select a.attrelid, a.attnum, a.attname::pg_catalog.text as name, a.atttypid
     from pg_catalog.pg_attribute a
     where a.attnum > 0 and not a.attisdropped
-      and (a.attrelid in (select rel.oid from rel) or a.attrelid in (select fn.row_of from fn)
-        or exists (select from pg_catalog.pg_class c where c.oid = a.attrelid and c.relkind = 'c'))
+      and a.attrelid in (select rel.oid from rel union select fn.row_of from fn union select k.oid from composite k)
   ),
-  used (oid) as (
-    select a.atttypid from attribute a where a.attrelid in (select rel.oid from rel) or a.attrelid in (select fn.row_of from fn)
-    union
-    select pg_catalog.unnest(fn.parameters) from fn
-    union
-    select fn.prorettype from fn
-    union
-    select below.oid
-    from used u join pg_catalog.pg_type t on t.oid = u.oid
+  shape as materialized (
+    select a.attrelid as oid,
+      pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('name', a.name, 'type', a.atttypid::pg_catalog.int8) order by a.attnum) as attributes
+    from attribute a group by a.attrelid
+  ),
+  seed as materialized (
+    select distinct x.oid from (
+      select a.atttypid from attribute a where a.attrelid not in (select k.oid from composite k) or a.attrelid in (select fn.row_of from fn)
+      union all select pg_catalog.unnest(fn.parameters) from fn
+      union all select fn.prorettype from fn
+    ) x (oid)
+  ),
+  part as materialized (
+    select distinct t.oid, below.oid as part
+    from pg_catalog.pg_type t
     cross join lateral (
       select t.typelem where t.typcategory = 'A' and t.typlen = -1
       union all
       select t.typbasetype where t.typtype = 'd'
-      union all
-      select a.atttypid from pg_catalog.pg_class c join attribute a on a.attrelid = c.oid where c.oid = t.typrelid and c.relkind = 'c'
     ) below (oid)
-  )
+    union all
+    select distinct t.oid, a.atttypid from composite k join pg_catalog.pg_type t on t.typrelid = k.oid join attribute a on a.attrelid = k.oid
+  ),
+  used (oid) as (
+    select seed.oid from seed
+    union
+    select p.part from used u join part p on p.oid = u.oid
+  ),
+  described as materialized (select distinct used.oid from used)
 select pg_catalog.jsonb_build_object(
   'format', 'chumbo.catalog/1',
   'postgres', pg_catalog.current_setting('server_version'),
@@ -66,9 +80,9 @@ select pg_catalog.jsonb_build_object(
       'element', case when t.typcategory = 'A' and t.typlen = -1 then t.typelem::pg_catalog.int8 else 0 end,
       'base', t.typbasetype::pg_catalog.int8,
       'labels', array(select e.enumlabel::pg_catalog.text from pg_catalog.pg_enum e where e.enumtypid = t.oid order by e.enumsortorder),
-      'attributes', (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('name', a.name, 'type', a.atttypid::pg_catalog.int8) order by a.attnum)
-        from pg_catalog.pg_class c join attribute a on a.attrelid = c.oid where c.oid = t.typrelid and c.relkind = 'c')
-    )) from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace where t.oid in (select u.oid from used u)),
+      'attributes', s.attributes
+    )) from described u join pg_catalog.pg_type t on t.oid = u.oid join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+      left join (shape s join composite k on k.oid = s.oid) on s.oid = t.typrelid),
   'relations', (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
       'schema', x.schema, 'name', x.name, 'kind', x.relkind::pg_catalog.text, 'rls', x.relrowsecurity,
       'comment', coalesce(pg_catalog.left(pg_catalog.obj_description(x.oid, 'pg_class'), 1024), ''),
@@ -128,7 +142,6 @@ select pg_catalog.jsonb_build_object(
           'name', coalesce(f.proargnames[p.place], ''), 'type', p.type::pg_catalog.int8,
           'mode', coalesce(f.proargmodes[p.place]::pg_catalog.text, 'i')) order by p.place)
         from pg_catalog.unnest(f.parameters) with ordinality p (type, place)),
-      'row', (select pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('name', a.name, 'type', a.atttypid::pg_catalog.int8) order by a.attnum)
-        from attribute a where f.row_of <> 0 and a.attrelid = f.row_of)
-    )) from fn f)
+      'row', s.attributes
+    )) from fn f left join shape s on s.oid = f.row_of)
 ) as catalog

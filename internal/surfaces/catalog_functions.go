@@ -1,6 +1,6 @@
 package surfaces
 
-import "strings"
+import "slices"
 
 // catalogFunction is a row of pg_proc that the Data API would expose: no
 // procedure, aggregate or trigger function, and none of an extension.
@@ -38,10 +38,10 @@ func (c *catalogReader) function(p *catalogFunction) FunctionSchema {
 		f.Returns.Row = t.Kind == "c" || (t.Schema == catalogSchema && t.Name == "record")
 	}
 	for _, a := range p.Parameters {
-		if strings.Contains("ibv", a.Mode) {
+		if slices.Contains([]string{"i", "b", "v"}, a.Mode) {
 			f.Arguments = append(f.Arguments, FunctionArgument{Name: a.Name, Type: c.typeRef(a.Type), Variadic: a.Mode == "v"})
 		}
-		if strings.Contains("obt", a.Mode) {
+		if slices.Contains([]string{"o", "b", "t"}, a.Mode) {
 			f.Returns.Row = true
 			f.Returns.Columns = append(f.Returns.Columns, Attribute{Name: a.Name, Type: c.typeRef(a.Type)})
 		}

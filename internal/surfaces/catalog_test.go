@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
@@ -108,12 +109,19 @@ func askAsAnon(t *testing.T, conn *pgx.Conn, token any) ([]byte, error) {
 	return raw, err
 }
 
+// encoded is a snapshot's JSON without the settings of roles: those belong to
+// the whole server, which other tests share.
 func encoded(t *testing.T, snap *Snapshot, err error) string {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.MarshalIndent(snap, "", " ")
+	still := *snap
+	still.Roles = slices.Clone(snap.Roles)
+	for i := range still.Roles {
+		still.Roles[i].StatementTimeoutMS = 0
+	}
+	raw, err := json.MarshalIndent(still, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +186,13 @@ func TestAllWaysOfImportingGiveTheSameBytes(t *testing.T) {
 func TestNastySchemaIsReadWhole(t *testing.T) {
 	t.Parallel()
 	snap := importNasty(t, nasty(t))
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(encoded(t, snap, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compileSchema(t, SnapshotSchema()).Validate(doc); err != nil {
+		t.Errorf("it does not fit the published schema: %v", err)
+	}
 	ix := newIndex(snap)
 	a := ix.relations["public.a"]
 	if a == nil {
@@ -472,4 +487,35 @@ func FuzzReadCatalog(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestCatalogStatementIsNotWorthCompilingToPostgres(t *testing.T) {
+	t.Parallel()
+	conn := nasty(t)
+	if _, err := conn.Exec(t.Context(), `do $$ begin for i in 1..60 loop
+		execute format('create table public.t%s (id bigint primary key, a text, b text, c timestamptz)', i);
+		execute format('create function public.f%s() returns setof public.t%s language sql as ''select * from public.t%s''', i, i, i);
+		end loop; end $$`); err != nil {
+		t.Fatal(err)
+	}
+	query, err := CatalogQuery(ImportOptions{Schemas: nastySchemas})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw []byte
+	if err := conn.QueryRow(t.Context(), "explain (format json) "+query).Scan(&raw); err != nil {
+		t.Fatal(err)
+	}
+	var plan []struct {
+		Plan struct {
+			Cost float64 `json:"Total Cost"`
+		}
+	}
+	if err := json.Unmarshal(raw, &plan); err != nil {
+		t.Fatal(err)
+	}
+	const above = 100_000 // jit_above_cost
+	if len(plan) != 1 || plan[0].Plan.Cost <= 0 || plan[0].Plan.Cost >= above {
+		t.Errorf("cost %v", plan)
+	}
 }

@@ -36,6 +36,11 @@ func TestAllWaysOfImportingTheExampleGiveTheSameBytes(t *testing.T) {
 	if text := encoded(t, got, err); text != want {
 		t.Errorf("by chumbo_catalog:\n%s", firstDifference([]byte(want), []byte(text)))
 	}
+	for _, s := range []*Snapshot{snap, got} {
+		if len(s.Roles) != 2 || s.Roles[0] != (RoleInfo{"anon", 3000}) || s.Roles[1] != (RoleInfo{"authenticated", 8000}) {
+			t.Errorf("roles %v", s.Roles)
+		}
+	}
 	if _, err := client.Catalog(t.Context(), project, seal.NewSecret("cat_of_globex")); fault.From(err).Code != "catalog_token" {
 		t.Errorf("with Globex's token: %v", err)
 	}

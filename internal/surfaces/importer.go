@@ -31,9 +31,10 @@ func ImportPostgres(ctx context.Context, conn *pgx.Conn, opt ImportOptions) (*Sn
 		return nil, fmt.Errorf("begin import: %w", err)
 	}
 	defer tx.Rollback(ctx) //nolint:errcheck // read only: there is nothing to keep
-	// Operators cannot be named whole without hiding the statement's sense.
-	if _, err := tx.Exec(ctx, "set local search_path = ''"); err != nil {
-		return nil, fmt.Errorf("set search path: %w", err)
+	// Operators cannot be named whole without hiding the statement's sense; and
+	// compiling a statement this long costs seconds, where that is switched on.
+	if _, err := tx.Exec(ctx, "set local search_path = ''; set local jit = off"); err != nil {
+		return nil, fmt.Errorf("prepare import: %w", err)
 	}
 	var raw []byte
 	if err := tx.QueryRow(ctx, query).Scan(&raw); err != nil {
