@@ -67,6 +67,23 @@ func act(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Vo
 	}
 }
 
+// follow runs what leads to another page, and waits for that page.
+func follow(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if _, err := chromedp.RunResponse(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until an expression is true of the page.
+func await(t *testing.T, ctx context.Context, expression string) {
+	t.Helper()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression)); err != nil {
+		page, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+		t.Fatalf("%s: %v\n%s", expression, err, page)
+	}
+}
+
 // enter signs the browser in with the cookie of somebody's session.
 func enter(t *testing.T, ctx context.Context, base string, cookies []*http.Cookie) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 	"github.com/chumbo-dev/chumbo/web"
@@ -32,6 +33,9 @@ func (d *dashboard) completeSetup(c echo.Context) error {
 		form, status, ok := refusedForm(c, err, "email", "organization")
 		if !ok {
 			return err
+		}
+		if code := fault.From(err).Code; code == "setup_code_wrong" || code == "setup_code_void" {
+			form.Field = "code"
 		}
 		return d.bare(c, status, "Set up", web.Setup(web.SetupPage{Form: form}))
 	}
