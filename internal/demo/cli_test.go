@@ -18,8 +18,10 @@ import (
 
 // checkout is a builder's repository and what is set in their shell.
 type checkout struct {
-	dir string
-	env map[string]string
+	dir   string
+	home  string
+	env   map[string]string
+	after func(shown string) // what happens elsewhere while the command waits
 }
 
 // newCheckout is the repository of an app whose Supabase project runs on this
@@ -55,7 +57,15 @@ func (c *checkout) chumbo(t *testing.T, exit int, args string, texts ...string) 
 	t.Helper()
 	var out bytes.Buffer
 	got := cli.Main(t.Context(), cli.Environment{
-		Args: strings.Fields(args), Getenv: func(name string) string { return c.env[name] }, Dir: c.dir, Out: &out, Err: &out,
+		Args: strings.Fields(args), Getenv: func(name string) string { return c.env[name] }, Dir: c.dir, Home: c.home, Out: &out, Err: &out,
+		After: func(time.Duration) <-chan time.Time {
+			fired := make(chan time.Time, 1)
+			fired <- time.Now()
+			if c.after != nil {
+				c.after(out.String())
+			}
+			return fired
+		},
 	})
 	if got != exit {
 		t.Fatalf("chumbo %s exits with %d, want %d:\n%s", args, got, exit, out.String())

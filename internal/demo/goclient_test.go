@@ -49,7 +49,12 @@ func (w *wire) requests() []string {
 // the whole dance.
 func goClient(t testing.TB, email, protocol string) (*mcp.ClientSession, *wire, auth.OAuthHandler) {
 	t.Helper()
-	who := newPerson(t, email)
+	return goClientAt(t, running.MCPURL, newPerson(t, email), protocol)
+}
+
+// goClientAt is goClient at any surface's URL.
+func goClientAt(t testing.TB, surface string, who *person, protocol string) (*mcp.ClientSession, *wire, auth.OAuthHandler) {
+	t.Helper()
 	w := &wire{}
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
@@ -71,7 +76,7 @@ func goClient(t testing.TB, email, protocol string) (*mcp.ClientSession, *wire, 
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "go-e2e", Version: "1.0.0"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
-		Endpoint: running.MCPURL, HTTPClient: &http.Client{Transport: w}, OAuthHandler: handler, DisableStandaloneSSE: true, MaxRetries: -1,
+		Endpoint: surface, HTTPClient: &http.Client{Transport: w}, OAuthHandler: handler, DisableStandaloneSSE: true, MaxRetries: -1,
 	}, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {
 		t.Fatalf("connect: %v\nrequests: %v", err, w.requests())

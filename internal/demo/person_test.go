@@ -24,18 +24,23 @@ func newPerson(t testing.TB, email string) *person {
 	t.Helper()
 	for _, u := range running.Users {
 		if u.Email == email {
-			jar, err := cookiejar.New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return &person{email: email, password: u.Password, browser: &http.Client{
-				Jar:           jar,
-				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			}}
+			return personOf(t, email, u.Password)
 		}
 	}
 	t.Fatalf("no such demo user: %s", email)
 	return nil
+}
+
+// personOf is somebody with an account at any project.
+func personOf(t testing.TB, email, password string) *person {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &person{email: email, password: password, browser: &http.Client{
+		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 const callbackURL = "http://127.0.0.1:33418/callback"

@@ -1,14 +1,15 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,28 +31,37 @@ func newClock() *clocktest.Clock { return clocktest.New(time.Now().Truncate(time
 // world is a service of its own, for what the running demo cannot show: time
 // that passes, several projects, projects that fail.
 type world struct {
-	clock  *clocktest.Clock
-	server *app.Server
-	url    string
+	clock    *clocktest.Clock
+	server   *app.Server
+	url      string
+	config   app.Config
+	database *dbtest.Database
+	log      *logBook
 }
 
-// newWorld starts the service over a fresh database. It ends with the test.
+// newWorld starts the service over a fresh database. It serves projects that
+// nobody has proven, and ends with the test.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, "CHUMBO_REQUIRE_OWNERSHIP=false")
+}
+
+// newWorldWith is newWorld with the settings that an operator made, and no
+// others.
+func newWorldWith(t *testing.T, settings ...string) *world {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	database := dbtest.NewDatabase(t)
 	listener, err := listen(ctx, AnyPort)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{clock: newClock(), url: "http://" + listener.Addr().String()}
-	cfg, err := app.LoadConfig([]string{"CHUMBO_PUBLIC_URL=" + w.url, "CHUMBO_REQUIRE_OWNERSHIP=false", "CHUMBO_ALLOW_PRIVATE_HOSTS=true"})
-	if err != nil {
+	w := &world{clock: newClock(), url: "http://" + listener.Addr().String(), database: dbtest.NewDatabase(t), log: &logBook{}}
+	settings = append(settings, "CHUMBO_PUBLIC_URL="+w.url, "CHUMBO_ALLOW_PRIVATE_HOSTS=true")
+	if w.config, err = app.LoadConfig(settings); err != nil {
 		t.Fatal(err)
 	}
-	cfg.DatabaseURL, cfg.MasterKey = seal.NewSecret(database.ServerDSN), seal.GenerateKey()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if w.server, err = app.NewServer(ctx, cfg, app.Options{Logger: log, Version: "test", Now: w.clock.Now}); err != nil {
+	w.config.DatabaseURL, w.config.MasterKey = seal.NewSecret(w.database.ServerDSN), seal.GenerateKey()
+	if w.server, err = w.replica(ctx); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
@@ -66,6 +76,30 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	return w
+}
+
+// replica is another server of the same instance, not listening yet.
+func (w *world) replica(ctx context.Context) (*app.Server, error) {
+	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return app.NewServer(ctx, w.config, app.Options{Logger: log, Version: "test", Now: w.clock.Now})
+}
+
+// logBook keeps what a server logged.
+type logBook struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // tenant is an organization of builders with one project.
@@ -83,20 +117,39 @@ type tenant struct {
 // project's clock begins at the world's.
 func (w *world) tenant(t *testing.T, organization, slug string, o standin.Options) *tenant {
 	t.Helper()
-	p := &tenant{t: t, clock: clocktest.New(w.clock.Now()), slug: slug}
+	p := w.project(t, o)
+	p.slug = slug
+	p.builder = w.organization(t, slug+"@example.test", organization)
+	p.must(http.MethodPost, "/projects", registration(p, p.URL(), slug))
+	return p
+}
+
+// project starts a project that no builder has registered yet.
+func (w *world) project(t *testing.T, o standin.Options) *tenant {
+	t.Helper()
+	p := &tenant{t: t, clock: clocktest.New(w.clock.Now())}
 	o.Postgres, o.Schema, o.Users, o.Now = localpg.Shared(t), standin.CRM+o.Schema, standin.CRMUsers(), p.clock.Now
 	var err error
 	if p.Project, err = standin.Start(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	_, _, token, err := w.server.Tenants.CreateOrganization(t.Context(), slug+"@example.test", organization)
+	return p
+}
+
+// organization makes a builder with an organization of their own.
+func (w *world) organization(t *testing.T, email, name string) builder {
+	t.Helper()
+	_, _, token, err := w.server.Tenants.CreateOrganization(t.Context(), email, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.builder = builder{base: w.url + "/api/v1", token: token}
-	p.must(http.MethodPost, "/projects", map[string]string{"url": p.URL(), "publishable_key": p.PublishableKey(), "slug": slug, "name": slug})
-	return p
+	return builder{base: w.url + "/api/v1", token: token}
+}
+
+// registration is what a builder says of a project that they reach at a URL.
+func registration(p *tenant, url, slug string) map[string]string {
+	return map[string]string{"url": url, "publishable_key": p.PublishableKey(), "slug": slug, "name": slug}
 }
 
 func (p *tenant) must(method, path string, body any) map[string]any {
@@ -163,13 +216,7 @@ func (p *tenant) signIn(email string) *oauth2.Token {
 			AuthURL: p.Issuer() + "/oauth/authorize", TokenURL: p.Issuer() + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams,
 		},
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	who := &person{email: email, password: standin.CRMPassword, browser: &http.Client{
-		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	who := personOf(p.t, email, standin.CRMPassword)
 	verifier := oauth2.GenerateVerifier()
 	back, err := who.authorize(p.t.Context(), config.AuthCodeURL("s-1", oauth2.S256ChallengeOption(verifier)))
 	if err != nil {
