@@ -2,6 +2,7 @@
 package docs_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -86,4 +87,61 @@ func TestPathsNamedInThePagesAreThere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// saidByOthers are words of clients, which stand in no source of ours.
+var saidByOthers = []string{"Couldn't register", "no authorization server", "Authorization failed", "HS256"}
+
+var quoted = regexp.MustCompile(`"([^"` + "`" + `]+)"`)
+
+// TestTroubleshootingQuotesWhatTheProductSays: who looks for the words on the
+// screen must find them.
+func TestTroubleshootingQuotesWhatTheProductSays(t *testing.T) {
+	t.Parallel()
+	said := sources(t)
+	page, err := os.ReadFile("troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for line := range strings.Lines(string(page)) {
+		row := strings.Split(line, "|")
+		if len(row) < 4 {
+			continue
+		}
+		for _, m := range quoted.FindAllStringSubmatch(row[1]+row[2], -1) {
+			if slices.Contains(saidByOthers, m[1]) {
+				continue
+			}
+			checked++
+			for part := range strings.SplitSeq(m[1], "…") {
+				if !strings.Contains(said, strings.TrimSpace(part)) {
+					t.Errorf("troubleshooting.md quotes %q, which nothing says", m[1])
+				}
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d quotations were found", checked)
+	}
+}
+
+// sources is the text of everything that speaks to people.
+func sources(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, root := range []string{"../internal", "../web", "../cmd"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || filepath.Ext(path) != ".go" && filepath.Ext(path) != ".templ" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			all.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
 }
