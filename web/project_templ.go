@@ -933,7 +933,7 @@ func ownershipFacts(h ProjectHead) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, " hosted sign-in is paused")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, ", hosted sign-in is paused")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

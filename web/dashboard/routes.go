@@ -7,8 +7,11 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// handler builds the router and what stands before it.
-func (d *dashboard) handler() (http.Handler, error) {
+// handler is the router and what stands before it.
+func (d *dashboard) handler() (http.Handler, error) { return d.sameOrigin(d.router()) }
+
+// router knows every route.
+func (d *dashboard) router() *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = d.writeError
@@ -60,7 +63,7 @@ func (d *dashboard) handler() (http.Handler, error) {
 	d.post(e, project+"/settings/delete", d.deleteProject)
 
 	d.surfaceRoutes(e)
-	return d.sameOrigin(e)
+	return e
 }
 
 // secretRoutes are where one field may hold a key or a token: it is looked at

@@ -31,7 +31,7 @@ func (d *dashboard) completeSetup(c echo.Context) error {
 	})
 	if err != nil {
 		form, status, ok := refusedForm(c, err, "email", "organization")
-		if !ok {
+		if !ok || status == http.StatusConflict { // somebody owns it: no form mends that
 			return err
 		}
 		if code := fault.From(err).Code; code == "setup_code_wrong" || code == "setup_code_void" {

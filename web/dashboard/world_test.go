@@ -77,8 +77,7 @@ func newWorld(t testing.TB, o worldOptions) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	if w.server, err = app.NewServer(context.Background(), cfg, app.Options{Logger: log, Version: "test", Aliases: []string{"http://127.0.0.1:" + port}}); err != nil {
+	if w.server, err = app.NewServer(context.Background(), cfg, app.Options{Logger: newLogger(w.log), Version: "test", Aliases: []string{"http://127.0.0.1:" + port}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := w.server.Setup(context.Background()); err != nil {
@@ -320,4 +319,8 @@ func (w *world) importSchema(t testing.TB, p tenants.Principal, project string) 
 	if _, err := w.server.Surfaces.PutSnapshot(ctx, p.Actor(), of.ID, snapshot, surfaces.SourcePostgres); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func newLogger(book *logBook) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
