@@ -84,6 +84,7 @@ alter table projects add column findings jsonb not null default '[]'; -- of the 
 alter table projects add column probed_at timestamptz;
 create index projects_ownership_due on projects (ownership_due_at) where ownership_due_at is not null;
 create index projects_api_origin on projects (api_origin);
+create index projects_issuer on projects (issuer);
 
 -- A project being registered: what was typed, and what the probe found.
 create table registrations (
@@ -160,6 +161,7 @@ revoke update on builders from chumbo_system;
 alter table surfaces drop column draft_at, drop column draft_by, drop column live_by, drop column live_at, drop column pinned_by, drop column pinned_at;
 alter table revisions drop column overrides, drop column change_class, drop column summary;
 drop table notices, registrations;
+drop index projects_issuer;
 drop index projects_api_origin;
 alter table projects drop column probed_at, drop column ownership_due_at, drop column findings, drop column registration_enabled, drop column catalog_relations, drop column catalog_token,
     drop column taken_over_at, drop column ownership_misses, drop column ownership_checked_at, drop column verified_by, drop column ownership_token;

@@ -2,12 +2,16 @@
 -- whoever else has a project there, so these look across organizations.
 
 -- name: LockOrigin :exec
--- One proof of an origin at a time: the last one wins.
+-- One proof of an origin, or of an issuer, at a time: the last one wins.
 select pg_advisory_xact_lock(hashtextextended(@api_origin::text, 0));
 
 -- name: LockProjectsOfOrigin :many
-select organization_id, id, slug, ownership_token, verified_at, taken_over_at
-from projects where api_origin = @api_origin order by id for update;
+-- Beside those of the origin, those elsewhere that other organizations have
+-- proven and whose tokens are issued in the same name.
+select organization_id, id, slug, api_origin, issuer, ownership_token, verified_at, taken_over_at
+from projects where api_origin = @api_origin
+    or issuer = @issuer and organization_id <> @organization_id and verified_at is not null
+order by id for update;
 
 -- name: SetProof :one
 -- due_at is null for a proof that cannot be repeated.

@@ -19,17 +19,18 @@ values (@organization_id, @id, @slug, @name, @typed_url, @api_origin, @issuer, @
 on conflict (slug) do nothing;
 
 -- name: UpdateProjectFacts :one
--- A project whose API origin moved is unproven, whatever was known of it before.
+-- A project whose API origin moved is unproven, whatever was known of it before;
+-- so is one whose tokens are from now on issued in the name of another origin.
 update projects set typed_url = @typed_url, api_origin = @api_origin, issuer = @issuer, jwks_uri = @jwks_uri,
     publishable_key = @publishable_key, signing = @signing, oauth_enabled = @oauth_enabled,
     scopes_supported = @scopes_supported, registration_enabled = @registration_enabled, findings = @findings,
     probed_at = @now, updated_at = @now,
-    verified_at = case when api_origin = @api_origin then verified_at end,
-    verified_by = case when api_origin = @api_origin then verified_by end,
-    ownership_checked_at = case when api_origin = @api_origin then ownership_checked_at end,
-    ownership_due_at = case when api_origin = @api_origin then ownership_due_at end,
-    ownership_misses = case when api_origin = @api_origin then ownership_misses else 0 end,
-    taken_over_at = case when api_origin = @api_origin then taken_over_at end
+    verified_at = case when api_origin = @api_origin and (issuer = @issuer or not @split_issuer::boolean) then verified_at end,
+    verified_by = case when api_origin = @api_origin and (issuer = @issuer or not @split_issuer::boolean) then verified_by end,
+    ownership_checked_at = case when api_origin = @api_origin and (issuer = @issuer or not @split_issuer::boolean) then ownership_checked_at end,
+    ownership_due_at = case when api_origin = @api_origin and (issuer = @issuer or not @split_issuer::boolean) then ownership_due_at end,
+    ownership_misses = case when api_origin = @api_origin and (issuer = @issuer or not @split_issuer::boolean) then ownership_misses else 0 end,
+    taken_over_at = case when api_origin = @api_origin and (issuer = @issuer or not @split_issuer::boolean) then taken_over_at end
 where organization_id = @organization_id and id = @id
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,

@@ -73,28 +73,40 @@ select pg_advisory_xact_lock(hashtextextended($1::text, 0))
 
 // Table: projects, as chumbo_system. A proof takes an API origin over from
 // whoever else has a project there, so these look across organizations.
-// One proof of an origin at a time: the last one wins.
+// One proof of an origin, or of an issuer, at a time: the last one wins.
 func (q *Queries) LockOrigin(ctx context.Context, apiOrigin string) error {
 	_, err := q.db.Exec(ctx, lockOrigin, apiOrigin)
 	return err
 }
 
 const lockProjectsOfOrigin = `-- name: LockProjectsOfOrigin :many
-select organization_id, id, slug, ownership_token, verified_at, taken_over_at
-from projects where api_origin = $1 order by id for update
+select organization_id, id, slug, api_origin, issuer, ownership_token, verified_at, taken_over_at
+from projects where api_origin = $1
+    or issuer = $2 and organization_id <> $3 and verified_at is not null
+order by id for update
 `
+
+type LockProjectsOfOriginParams struct {
+	APIOrigin      string
+	Issuer         string
+	OrganizationID id.Organization
+}
 
 type LockProjectsOfOriginRow struct {
 	OrganizationID id.Organization
 	ID             id.Project
 	Slug           string
+	APIOrigin      string
+	Issuer         string
 	OwnershipToken string
 	VerifiedAt     *time.Time
 	TakenOverAt    *time.Time
 }
 
-func (q *Queries) LockProjectsOfOrigin(ctx context.Context, apiOrigin string) ([]LockProjectsOfOriginRow, error) {
-	rows, err := q.db.Query(ctx, lockProjectsOfOrigin, apiOrigin)
+// Beside those of the origin, those elsewhere that other organizations have
+// proven and whose tokens are issued in the same name.
+func (q *Queries) LockProjectsOfOrigin(ctx context.Context, arg LockProjectsOfOriginParams) ([]LockProjectsOfOriginRow, error) {
+	rows, err := q.db.Query(ctx, lockProjectsOfOrigin, arg.APIOrigin, arg.Issuer, arg.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +118,8 @@ func (q *Queries) LockProjectsOfOrigin(ctx context.Context, apiOrigin string) ([
 			&i.OrganizationID,
 			&i.ID,
 			&i.Slug,
+			&i.APIOrigin,
+			&i.Issuer,
 			&i.OwnershipToken,
 			&i.VerifiedAt,
 			&i.TakenOverAt,

@@ -420,13 +420,13 @@ update projects set typed_url = $1, api_origin = $2, issuer = $3, jwks_uri = $4,
     publishable_key = $5, signing = $6, oauth_enabled = $7,
     scopes_supported = $8, registration_enabled = $9, findings = $10,
     probed_at = $11, updated_at = $11,
-    verified_at = case when api_origin = $2 then verified_at end,
-    verified_by = case when api_origin = $2 then verified_by end,
-    ownership_checked_at = case when api_origin = $2 then ownership_checked_at end,
-    ownership_due_at = case when api_origin = $2 then ownership_due_at end,
-    ownership_misses = case when api_origin = $2 then ownership_misses else 0 end,
-    taken_over_at = case when api_origin = $2 then taken_over_at end
-where organization_id = $12 and id = $13
+    verified_at = case when api_origin = $2 and (issuer = $3 or not $12::boolean) then verified_at end,
+    verified_by = case when api_origin = $2 and (issuer = $3 or not $12::boolean) then verified_by end,
+    ownership_checked_at = case when api_origin = $2 and (issuer = $3 or not $12::boolean) then ownership_checked_at end,
+    ownership_due_at = case when api_origin = $2 and (issuer = $3 or not $12::boolean) then ownership_due_at end,
+    ownership_misses = case when api_origin = $2 and (issuer = $3 or not $12::boolean) then ownership_misses else 0 end,
+    taken_over_at = case when api_origin = $2 and (issuer = $3 or not $12::boolean) then taken_over_at end
+where organization_id = $13 and id = $14
 returning organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing,
     oauth_enabled, scopes_supported, verified_at, created_at, updated_at, ownership_token, verified_by,
     ownership_checked_at, ownership_misses, ownership_due_at, taken_over_at, catalog_token, catalog_relations,
@@ -445,11 +445,13 @@ type UpdateProjectFactsParams struct {
 	RegistrationEnabled bool
 	Findings            json.RawMessage
 	Now                 *time.Time
+	SplitIssuer         bool
 	OrganizationID      id.Organization
 	ID                  id.Project
 }
 
-// A project whose API origin moved is unproven, whatever was known of it before.
+// A project whose API origin moved is unproven, whatever was known of it before;
+// so is one whose tokens are from now on issued in the name of another origin.
 func (q *Queries) UpdateProjectFacts(ctx context.Context, arg UpdateProjectFactsParams) (Project, error) {
 	row := q.db.QueryRow(ctx, updateProjectFacts,
 		arg.TypedURL,
@@ -463,6 +465,7 @@ func (q *Queries) UpdateProjectFacts(ctx context.Context, arg UpdateProjectFacts
 		arg.RegistrationEnabled,
 		arg.Findings,
 		arg.Now,
+		arg.SplitIssuer,
 		arg.OrganizationID,
 		arg.ID,
 	)

@@ -126,15 +126,15 @@ func (d *Directory) servable(row db.LookupSurfaceRow) bool {
 	if row.VerifiedAt != nil {
 		return true
 	}
-	return !d.require && !splitIssuer(row) && !row.ProvenElsewhere
+	return !d.require && !splitIssuer(row.Issuer, row.APIOrigin) && !row.ProvenElsewhere
 }
 
-// splitIssuer reports whether tokens of the project's issuer would go to
-// another origin than the issuer's own. Such a project needs the ownership
-// proof even where others do not.
-func splitIssuer(row db.LookupSurfaceRow) bool {
-	origin, err := supabase.APIOrigin(row.Issuer)
-	return err != nil || origin != row.APIOrigin
+// splitIssuer reports whether tokens of a project's issuer would go to another
+// origin than the issuer's own. Such a project needs the ownership proof even
+// where others do not.
+func splitIssuer(issuer, apiOrigin string) bool {
+	origin, err := supabase.APIOrigin(issuer)
+	return err != nil || origin != apiOrigin
 }
 
 // keep stores an answer if it is still right, and drops what it replaces.

@@ -74,7 +74,8 @@ func (s *Service) claimName(ctx context.Context, q *db.Queries, p Principal, slu
 }
 
 // UpdateProject stores the facts of a new probe. A project whose API origin
-// moved is unverified again.
+// moved is unverified again, and so is one whose issuer now is another, of
+// another origin.
 func (s *Service) UpdateProject(ctx context.Context, p Principal, slug string, facts ProjectFacts) (Project, error) {
 	var project Project
 	now := s.now()
@@ -94,6 +95,7 @@ func (s *Service) UpdateProject(ctx context.Context, p Principal, slug string, f
 			Issuer: facts.Issuer, JWKSURI: facts.JWKSURI, PublishableKey: facts.PublishableKey, Signing: string(facts.Signing),
 			OAuthEnabled: facts.OAuthEnabled, ScopesSupported: listOrEmpty(facts.ScopesSupported),
 			RegistrationEnabled: facts.Registration, Findings: findingsOrNone(facts.Findings), Now: &now,
+			SplitIssuer: splitIssuer(facts.Issuer, facts.APIOrigin),
 		})
 		if err != nil {
 			return fmt.Errorf("update project: %w", err)

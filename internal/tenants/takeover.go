@@ -3,6 +3,7 @@ package tenants
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,18 +24,22 @@ const (
 // Every other project there, of whatever organization, is unverified and its
 // surfaces are paused in the same transaction. One proof of an origin runs at
 // a time, so of two at once the last one wins.
+//
+// Tokens issued in one name go to one organization's project only. Whoever
+// proves the issuer's own origin takes it from those who are elsewhere
+// (CHUMBO_ALLOW_SPLIT_ISSUER); those take it from nobody.
 func (s *Service) takeOrigin(ctx context.Context, p Principal, before Project, method ProofMethod, a *act) (Project, error) {
 	var project Project
 	err := s.store.AsSystem(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		if err := q.LockOrigin(ctx, before.APIOrigin); err != nil {
-			return fmt.Errorf("lock origin: %w", err)
-		}
-		rows, err := q.LockProjectsOfOrigin(ctx, before.APIOrigin)
+		rows, err := lockOrigin(ctx, q, p, before)
 		if err != nil {
-			return fmt.Errorf("lock projects of origin: %w", err)
+			return err
 		}
 		if !stillThere(rows, p, before) {
 			return fault.New(fault.Conflict, "project_moved", "The project was changed or deleted while it was being proven. Look at it again, and prove it as it is now.")
+		}
+		if err := refuseIssuerOfOthers(rows, before); err != nil {
+			return err
 		}
 		taken := 0
 		for _, row := range rows {
@@ -57,12 +62,44 @@ func (s *Service) takeOrigin(ctx context.Context, p Principal, before Project, m
 	return project, err
 }
 
+// lockOrigin holds every project that the proof is about. The order keeps two
+// proofs from waiting for each other.
+func lockOrigin(ctx context.Context, q *db.Queries, p Principal, before Project) ([]db.LockProjectsOfOriginRow, error) {
+	for _, name := range slices.Sorted(slices.Values([]string{before.APIOrigin, before.Issuer})) {
+		if err := q.LockOrigin(ctx, name); err != nil {
+			return nil, fmt.Errorf("lock origin: %w", err)
+		}
+	}
+	rows, err := q.LockProjectsOfOrigin(ctx, db.LockProjectsOfOriginParams{
+		APIOrigin: before.APIOrigin, Issuer: before.Issuer, OrganizationID: p.Organization.ID,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock projects of origin: %w", err)
+	}
+	return rows, nil
+}
+
+// refuseIssuerOfOthers keeps callers' tokens from a project whose issuer is on
+// another origin, where another organization has proven a project of that
+// issuer: what was proven here is this origin, not that one.
+func refuseIssuerOfOthers(rows []db.LockProjectsOfOriginRow, before Project) error {
+	if !splitIssuer(before.Issuer, before.APIOrigin) {
+		return nil
+	}
+	for _, row := range rows {
+		if row.APIOrigin != before.APIOrigin {
+			return fault.New(fault.Unprocessable, "issuer_proven_elsewhere", "Another organization has proven a project whose tokens are issued by %s, so that this one, at another origin, may not get them. Set GOTRUE_JWT_ISSUER=%s/auth/v1 on the Auth service and register the project again; or register it at its issuer's own origin.", before.Issuer, before.APIOrigin)
+		}
+	}
+	return nil
+}
+
 // stillThere reports whether the project that was proven still is what it was
 // when the proof was asked for.
 func stillThere(rows []db.LockProjectsOfOriginRow, p Principal, before Project) bool {
 	for _, row := range rows {
 		if row.ID == before.ID && row.OrganizationID == p.Organization.ID {
-			return row.OwnershipToken == before.Ownership.Token
+			return row.OwnershipToken == before.Ownership.Token && row.APIOrigin == before.APIOrigin && row.Issuer == before.Issuer
 		}
 	}
 	return false
