@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
 	"github.com/chumbo-dev/chumbo/internal/app"
+	"github.com/chumbo-dev/chumbo/internal/clocktest"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/web/dashboard"
@@ -455,5 +457,36 @@ func TestEventsAreForOurOwnScripts(t *testing.T) {
 		if a.status != http.StatusOK || strings.Count(a.body, "event: finding") < 8 || !strings.Contains(a.body, "event: said") || !strings.HasSuffix(a.body, "event: end\ndata: \"\"\n\n") {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
+	}
+}
+
+// TestCookieIsRotatedInUse: after an hour of use a request brings a new value,
+// and the one before is good for requests already under way only.
+func TestCookieIsRotatedInUse(t *testing.T) {
+	t.Parallel()
+	clock := clocktest.New(time.Now())
+	w := newWorld(t, worldOptions{now: clock.Now})
+	alice := w.setUp(t)
+	first := alice.cookies()[0].Value
+	alice.open("/app")
+	if alice.cookies()[0].Value != first {
+		t.Fatal("rotated at once")
+	}
+	clock.Advance(61 * time.Minute)
+	alice.open("/app")
+	second := alice.cookies()[0].Value
+	if second == first {
+		t.Fatal("not rotated")
+	}
+	old := func(r *http.Request) { r.Header.Set("Cookie", "chumbo="+first) }
+	if a := w.browser(t).send(http.MethodGet, "/app/account", nil, old); a.status != http.StatusOK {
+		t.Errorf("a request under way: %d", a.status)
+	}
+	clock.Advance(2 * time.Minute)
+	if a := w.browser(t).send(http.MethodGet, "/app/account", nil, old); a.status != http.StatusSeeOther {
+		t.Errorf("a copied cookie: %d", a.status)
+	}
+	if a := alice.send(http.MethodGet, "/app/account", nil, nil); a.status != http.StatusSeeOther {
+		t.Errorf("the session of a copied cookie goes on: %d", a.status)
 	}
 }

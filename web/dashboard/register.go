@@ -24,6 +24,9 @@ import (
 const probeLimit = time.Minute
 
 func (d *dashboard) registerPage(c echo.Context) error {
+	if err := principal(c).MayWrite(); err != nil {
+		return err
+	}
 	return d.page(c, http.StatusOK, "Register a project", web.Register(web.RegisterPage{Common: d.common(c)}))
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,10 +27,10 @@ import (
 )
 
 const (
-	setupCode     = "plumb-line-to-trust"
-	alicePassword = "a heavy lead weight"
-	bobPassword   = "another lead weight"
-	vipPassword   = "only looking around"
+	setupCode      = "plumb-line-to-trust"
+	alicePassword  = "a heavy lead weight"
+	bobPassword    = "another lead weight"
+	viewerPassword = "only looking around"
 )
 
 // world is a whole server on loopback, with a stand-in project.
@@ -45,6 +46,7 @@ type world struct {
 type worldOptions struct {
 	project  standin.Options
 	unproven bool // unproven projects are served
+	now      func() time.Time
 }
 
 // newWorld starts a server that nobody owns yet.
@@ -77,7 +79,7 @@ func newWorld(t testing.TB, o worldOptions) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.server, err = app.NewServer(context.Background(), cfg, app.Options{Logger: newLogger(w.log), Version: "test", Aliases: []string{"http://127.0.0.1:" + port}}); err != nil {
+	if w.server, err = app.NewServer(context.Background(), cfg, app.Options{Logger: newLogger(w.log), Version: "test", Now: o.now, Aliases: []string{"http://127.0.0.1:" + port}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := w.server.Setup(context.Background()); err != nil {
