@@ -328,15 +328,22 @@ func TestDraftsAndSchemasAreInTheAuditLogByDigestOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stored := w.snapshot(w.alice)
-	if detail := w.audited(actSchema, "ok"); len(detail) != 2 || detail["digest"] != stored.Digest || detail["source"] != "postgres" {
+	if detail := w.audited(actSchema, "ok"); len(detail) != 3 || detail["before"] != "" || detail["digest"] != stored.Digest || detail["source"] != "postgres" {
 		t.Errorf("schema: %v", detail)
 	}
 	draft, err := w.service.PutDraft(t.Context(), w.alice.actor(), w.alice.surface, []byte(file("A plan")), known())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if detail := w.audited(actDraft, "ok"); len(detail) != 2 || detail["digest"] != draft.Digest || len(detail["file"].(string)) != 64 {
-		t.Errorf("draft: %v", detail)
+	first := w.audited(actDraft, "ok")
+	if len(first) != 3 || first["before"] != "" || first["digest"] != draft.Digest || len(first["file"].(string)) != 64 {
+		t.Errorf("draft: %v", first)
+	}
+	if _, err := w.service.PutDraft(t.Context(), w.alice.actor(), w.alice.surface, []byte(file("Another plan")), known()); err != nil {
+		t.Fatal(err)
+	}
+	if detail := w.audited(actDraft, "ok"); detail["before"] != first["file"] || detail["file"] == first["file"] {
+		t.Errorf("the draft after it: %v", detail)
 	}
 	if _, err := w.service.PutDraft(t.Context(), w.alice.actor(), w.alice.surface, []byte("\xff"), known()); err == nil {
 		t.Error("not text, and kept")

@@ -74,13 +74,17 @@ func (s *Service) PutSnapshot(ctx context.Context, by events.Actor, project id.P
 		if err := mustHaveProject(ctx, q, by.Organization, project); err != nil {
 			return nil, err
 		}
-		err := q.PutSchemaSnapshot(ctx, db.PutSchemaSnapshotParams{
+		before, err := latestDigest(ctx, q, by.Organization, project)
+		if err != nil {
+			return nil, err
+		}
+		err = q.PutSchemaSnapshot(ctx, db.PutSchemaSnapshotParams{
 			OrganizationID: by.Organization, ProjectID: project, Digest: unhex(digest), Snapshot: raw, Source: string(source), Now: stored.At,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("put schema snapshot: %w", err)
 		}
-		return map[string]any{"digest": digest, "source": string(source)}, nil
+		return map[string]any{"before": before, "digest": digest, "source": string(source)}, nil
 	})
 	if err != nil {
 		return StoredSnapshot{}, err
@@ -108,6 +112,15 @@ func latest(ctx context.Context, q *db.Queries, org id.Organization, project id.
 		return StoredSnapshot{}, fmt.Errorf("get schema snapshot: %w", err)
 	}
 	return storedOf(row)
+}
+
+// latestDigest is empty where no snapshot was imported yet.
+func latestDigest(ctx context.Context, q *db.Queries, org id.Organization, project id.Project) (string, error) {
+	row, err := q.GetLatestSchemaSnapshot(ctx, db.GetLatestSchemaSnapshotParams{OrganizationID: org, ProjectID: project})
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return "", fmt.Errorf("get schema snapshot: %w", err)
+	}
+	return hex.EncodeToString(row.Digest), nil
 }
 
 func storedOf(row db.GetLatestSchemaSnapshotRow) (StoredSnapshot, error) {
@@ -173,13 +186,22 @@ func (s *Service) PutDraft(ctx context.Context, by events.Actor, surface id.Surf
 		if err != nil {
 			return nil, fmt.Errorf("set draft: %w", err)
 		}
-		sum := sha256.Sum256(src)
-		return map[string]any{"file": hex.EncodeToString(sum[:]), "digest": draft.Digest}, nil
+		return map[string]any{"before": fileDigest(row.Draft), "file": fileDigest(&text), "digest": draft.Digest}, nil
 	})
 	if err != nil {
 		return Draft{}, err
 	}
 	return draft, nil
+}
+
+// fileDigest tells versions of a file apart in the audit log; empty where there
+// is none.
+func fileDigest(file *string) string {
+	if file == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(*file))
+	return hex.EncodeToString(sum[:])
 }
 
 // checkText refuses what cannot be a surface file.
