@@ -123,6 +123,8 @@ var said = map[string]string{
 	"checked":         "The project was checked again.",
 	"imported":        "The schema is imported.",
 	"named":           "The name is changed.",
+	"logo":            "The logo is on the connect pages now.",
+	"logo-removed":    "The logo is gone.",
 	"renamed":         "The project has another address. The old one keeps working.",
 	"key":             "The publishable key is replaced.",
 	"project-deleted": "The project is deleted. Its names stay yours.",

@@ -87,13 +87,8 @@ func (d *dashboard) readForm(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.Method != http.MethodPost {
 			return next(c)
 		}
-		r.Body = http.MaxBytesReader(c.Response(), r.Body, maxForm)
-		if err := r.ParseForm(); err != nil {
-			var tooLarge *http.MaxBytesError
-			if errors.As(err, &tooLarge) {
-				return fault.New(fault.TooLarge, "form_too_large", "The form is over %d KiB. Send less.", maxForm>>10)
-			}
-			return fault.New(fault.Invalid, "form_unreadable", "The form could not be read. Open the page again and repeat what you did.")
+		if err := parseForm(c); err != nil {
+			return err
 		}
 		own := secretRoutes[c.Path()]
 		for field, values := range r.PostForm {
@@ -109,6 +104,27 @@ func (d *dashboard) readForm(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
+}
+
+// uploadRoute is the only form with a file in it.
+const uploadRoute = "/app/projects/:project/settings/logo"
+
+func parseForm(c echo.Context) error {
+	r, limit, parse := c.Request(), int64(maxForm), c.Request().ParseForm
+	if c.Path() == uploadRoute {
+		limit += tenants.MaxLogoBytes
+		parse = func() error { return r.ParseMultipartForm(limit) } // whole in memory: no file is left behind
+	}
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, limit)
+	err := parse()
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil, errors.Is(err, http.ErrNotMultipart): // a form without a file: its fields were read
+		return nil
+	case errors.As(err, &tooLarge):
+		return fault.New(fault.TooLarge, "form_too_large", "The form is over %d KiB. Send less.", limit>>10)
+	}
+	return fault.New(fault.Invalid, "form_unreadable", "The form could not be read. Open the page again and repeat what you did.")
 }
 
 const refusedSecretKey = "refused_secret"

@@ -58,6 +58,8 @@ func (d *dashboard) router() *echo.Echo {
 	d.post(e, project+"/schema/management", d.importManagement)
 	d.get(e, project+"/settings", d.settings)
 	d.post(e, project+"/settings/name", d.setProjectName)
+	d.post(e, uploadRoute, d.setLogo)
+	d.post(e, project+"/settings/logo/remove", d.removeLogo)
 	d.post(e, project+"/settings/slug", d.renameProject)
 	d.post(e, project+"/settings/key", d.setPublishableKey)
 	d.post(e, project+"/settings/delete", d.deleteProject)
