@@ -49,31 +49,34 @@ func (p *inspection) overloads(f *FunctionSchema) {
 	if len(all) < 2 || all[0] != f || !slices.ContainsFunc(all, func(f *FunctionSchema) bool { return len(p.callers(f)) > 0 }) {
 		return
 	}
-	sql := "-- Keeps the first and renames the others; what calls those has to follow."
-	taken := map[string]bool{}
+	var sql strings.Builder
+	sql.WriteString("-- Keeps the first and renames the others; what calls those has to follow.")
+	number := 1
 	for _, other := range all[1:] {
-		sql += fmt.Sprintf("\nalter function %s rename to %s;", signatureOf(other), ident(p.freeName(f, taken)))
+		var name string
+		name, number = p.freeName(f, number)
+		fmt.Fprintf(&sql, "\nalter function %s rename to %s;", signatureOf(other), ident(name))
 	}
 	p.add(Finding{
 		Kind: FindingOverloaded, Severity: FindingWarning, Object: object, Used: p.uses[object+"()"].any,
 		Summary: fmt.Sprintf("There are %d functions %s. The Data API tells them apart by the names of arguments only, so none of them can be offered.", len(all), qualified(f.Schema, f.Name)),
-		SQL:     sql,
+		SQL:     sql.String(),
 	}, "")
 }
 
-// freeName is a name like the function's that no function has.
-func (p *inspection) freeName(f *FunctionSchema, taken map[string]bool) string {
+// freeName is a name like the function's that no function has, and its number:
+// the next after the one before.
+func (p *inspection) freeName(f *FunctionSchema, before int) (free string, number int) {
 	const most = 63 // bytes of a name
-	for i := 2; ; i++ {
+	for i := before + 1; ; i++ {
 		suffix := fmt.Sprintf("_%d", i)
 		name := f.Name[:min(len(f.Name), most-len(suffix))]
 		for !utf8.ValidString(name) {
 			name = name[:len(name)-1]
 		}
 		name += suffix
-		if len(p.ix.functions[f.Schema+"."+name]) == 0 && !taken[name] {
-			taken[name] = true
-			return name
+		if len(p.ix.functions[f.Schema+"."+name]) == 0 {
+			return name, i
 		}
 	}
 }

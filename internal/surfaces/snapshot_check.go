@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -22,6 +23,12 @@ const (
 	maxRelations     = 5000
 	maxFunctions     = 5000
 	maxName          = 256 // bytes; Postgres's own limit is 63
+	maxSchemas       = 100
+	maxRoles         = 64  // and of one list of roles
+	maxArguments     = 100 // Postgres's own limit
+	maxColumns       = 1664
+	maxKeys          = 1000 // indexes, unique keys, foreign keys of one relation
+	maxKeyColumns    = 32   // Postgres's own limit
 )
 
 // ParseSnapshot reads a snapshot from JSON, strictly. Errors are fault.Invalid
@@ -92,7 +99,10 @@ func (s *Snapshot) Normalize() {
 		f.Arguments, f.Execute = notNil(f.Arguments), sortedNames(f.Execute)
 	}
 	slices.SortFunc(s.Functions, func(a, b FunctionSchema) int {
-		return cmp.Or(compareNames(a.Schema, a.Name, b.Schema, b.Name), cmp.Compare(argumentKey(a), argumentKey(b)))
+		if c := compareNames(a.Schema, a.Name, b.Schema, b.Name); c != 0 {
+			return c
+		}
+		return cmp.Compare(argumentKey(a), argumentKey(b))
 	})
 }
 
@@ -136,6 +146,9 @@ func (s *Snapshot) Validate() error {
 		v.addf("relations", "at most %d relations and %d functions: import fewer schemas", maxRelations, maxFunctions)
 		return v.err()
 	}
+	if v.sizes(s); len(v.issues) > 0 {
+		return v.err() // nothing that is too large is looked at closely
+	}
 	exposed := map[string]bool{}
 	for i, schema := range s.Schemas {
 		v.name(fmt.Sprintf("schemas[%d].name", i), schema.Name, exposed)
@@ -156,6 +169,53 @@ func (s *Snapshot) Validate() error {
 
 // Digest is SHA-256 over the RFC 8785 form of the snapshot, in hex.
 func (s *Snapshot) Digest() (string, error) { return canonicalDigest(s) }
+
+// sizes bounds every list of which each entry is held against others: no
+// database has more, and a hostile one would take hours.
+func (v *snapshotCheck) sizes(s *Snapshot) {
+	most := func(path string, n, limit int) {
+		if n > limit {
+			v.addf(path, "%d entries; at most %d", n, limit)
+		}
+	}
+	most("schemas", len(s.Schemas), maxSchemas)
+	most("roles", len(s.Roles), maxRoles)
+	for i, schema := range s.Schemas {
+		most(fmt.Sprintf("schemas[%d].usage", i), len(schema.Usage), maxRoles)
+	}
+	for i := range s.Relations {
+		r, at := &s.Relations[i], fmt.Sprintf("relations[%d].", i)
+		most(at+"columns", len(r.Columns), maxColumns)
+		most(at+"policy_roles", len(r.PolicyRoles), maxRoles)
+		most(at+"delete", len(r.Delete), maxRoles)
+		most(at+"public", len(r.Public), len(commands))
+		most(at+"indexes", len(r.Indexes), maxKeys)
+		most(at+"unique", len(r.Unique), maxKeys)
+		most(at+"foreign_keys", len(r.ForeignKeys), maxKeys)
+		columns := len(r.PrimaryKey)
+		for _, x := range r.Indexes {
+			columns = max(columns, len(x.Keys))
+		}
+		for _, x := range r.Unique {
+			columns = max(columns, len(x.Columns))
+		}
+		for _, x := range r.ForeignKeys {
+			columns = max(columns, len(x.Columns), len(x.ReferencedColumns))
+		}
+		most(at+"keys", columns, maxKeyColumns)
+		roles := 0
+		for _, c := range r.Columns {
+			roles = max(roles, len(c.Select), len(c.Insert), len(c.Update))
+		}
+		most(at+"columns.rights", roles, maxRoles)
+	}
+	for i := range s.Functions {
+		f, at := &s.Functions[i], fmt.Sprintf("functions[%d].", i)
+		most(at+"arguments", len(f.Arguments), maxArguments)
+		most(at+"returns.columns", len(f.Returns.Columns), maxColumns)
+		most(at+"execute", len(f.Execute), maxRoles)
+	}
+}
 
 // snapshotCheck collects issues.
 type snapshotCheck struct{ issues []fault.Issue }
@@ -261,9 +321,9 @@ func cut(s string) string {
 }
 
 func argumentKey(f FunctionSchema) string {
-	key := ""
-	for _, a := range f.Arguments {
-		key += fmt.Sprintf("%s %s.%s %t,", a.Name, a.Type.Schema, a.Type.Name, a.Type.Array)
+	var key strings.Builder
+	for _, a := range f.Arguments[:min(len(f.Arguments), maxArguments)] {
+		fmt.Fprintf(&key, "%s %s.%s %t,", a.Name, a.Type.Schema, a.Type.Name, a.Type.Array)
 	}
-	return key
+	return key.String()
 }

@@ -1,0 +1,75 @@
+package surfaces
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
+)
+
+// soon fails a test whose work a hostile project made long.
+func soon(t *testing.T, what string, work func()) {
+	t.Helper()
+	begun := time.Now()
+	work()
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("%s took %s", what, took)
+	}
+}
+
+func hostileSnapshot(rest string) []byte {
+	return []byte(`{"format":"chumbo.schema/1","postgres":"17","max_rows":1000,` + rest + `}`)
+}
+
+func repeated(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// TestSnapshotsMadeToCostAreRefusedSoon: eight MiB hold more of a thing than
+// any database has, and what looks at one of it for each of another takes
+// hours.
+func TestSnapshotsMadeToCostAreRefusedSoon(t *testing.T) {
+	t.Parallel()
+	const schemas = `"schemas":[{"name":"public","usage":["anon"]}]`
+	function := func(args string) string {
+		return `{"schema":"public","name":"f","volatility":"stable","execute":["anon"],"returns":{"type":{"schema":"c","name":"t"}},"arguments":[` + args + `]}`
+	}
+	arguments := repeated(70_000, `{"name":"a%d","type":{"schema":"c","name":"t"}}`)
+	for name, rest := range map[string]string{
+		"arguments": schemas + `,"functions":[` + function(arguments) + `,` + function(arguments) + `]`,
+		"roles": `"schemas":[{"name":"public","usage":[` + repeated(60_000, `"r%d"`) + `]}],"roles":[` + repeated(60_000, `{"name":"r%d"}`) + `],` +
+			`"relations":[` + repeated(5_000, `{"schema":"public","name":"t%d","kind":"table","columns":[{"name":"id","type":{"schema":"c","name":"t"},"select":["x"]}]}`) + `]`,
+		"columns":         schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","columns":[` + repeated(60_000, `{"name":"c%d","type":{"schema":"c","name":"t"}}`) + `]}]`,
+		"indexes":         schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","indexes":[` + repeated(60_000, `{"name":"i%d","keys":[]}`) + `]}]`,
+		"keys of indexes": schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","indexes":[{"name":"i","keys":[` + repeated(60_000, `{"column":"c%d"}`) + `]}]}]`,
+		"rights":          schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","columns":[{"name":"c","type":{"schema":"c","name":"t"},"select":[` + repeated(60_000, `"r%d"`) + `]}]}]`,
+		"policies":        schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","policy_roles":[` + repeated(60_000, `{"role":"r%d","commands":["select"]}`) + `]}]`,
+		"schemas":         `"schemas":[` + repeated(60_000, `{"name":"s%d","usage":[]}`) + `]`,
+		"overloads": schemas + `,"functions":[` + strings.Repeat(function(`{"name":"a","type":{"schema":"c","name":"t"}}`)+",", 4_999) +
+			function("") + `]`,
+	} {
+		soon(t, name, func() {
+			snap, err := ParseSnapshot(hostileSnapshot(rest))
+			if name == "overloads" {
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				Posture(snap, nil)
+				return
+			}
+			if !fault.Is(err, fault.Invalid) {
+				t.Errorf("%s: %v, want invalid", name, err)
+			}
+		})
+	}
+}
