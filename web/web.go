@@ -1,8 +1,9 @@
 // Package web owns what people see in a browser: templ components, one CSS
-// file of tokens and one of components, embedded. In this version that is the
-// connect page at a surface's URL and the start page of the instance.
+// file of tokens and one of components, embedded: the connect page at a
+// surface's URL, and the pages of builders, which package dashboard serves.
 //
-// It never carries tenant HTML, scripts from elsewhere or inline styles.
+// It never carries tenant HTML, scripts from elsewhere or inline styles, and
+// never decides who may see a page.
 package web
 
 import (
@@ -63,7 +64,9 @@ func WritePage(ctx context.Context, w http.ResponseWriter, status int, page temp
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", contentPolicy)
-	h.Set("Referrer-Policy", "no-referrer")
+	// Not no-referrer: browsers then send forms with Origin: null, which tells
+	// our own from another site's no more.
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(body.Len()))

@@ -129,6 +129,9 @@ func TestNobodyFramesOrKeepsAPage(t *testing.T) {
 			if a.header.Get("X-Frame-Options") != "DENY" || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Chumbo-Request-Id") == "" {
 				t.Errorf("%s: %v", route, a.header)
 			}
+			if a.location == "" && strings.HasPrefix(a.header.Get("Content-Type"), "text/html") && a.header.Get("Referrer-Policy") != "same-origin" {
+				t.Errorf("%s: %v", route, a.header)
+			}
 			policy := a.header.Get("Content-Security-Policy")
 			if a.location == "" && !strings.Contains(a.header.Get("Content-Type"), "event-stream") &&
 				(!strings.Contains(policy, "frame-ancestors 'none'") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe")) {

@@ -49,8 +49,13 @@ func suggested(before []string, snapshot *surfaces.StoredSnapshot) []string {
 		all = append(all, f.Schema+"."+f.Name)
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), suggestions)]
 }
+
+// suggestions is how many relations are suggested: as many as one function may
+// describe.
+const suggestions = 500
 
 // makeCatalog answers with the page: the SQL on it holds a digest of a token
 // that is never shown.

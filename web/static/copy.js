@@ -9,7 +9,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     let outcome = "Copied";
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(button.dataset.copy || button.parentElement.querySelector("code").textContent);
     } catch { // the browser said no: leave the text selected to be copied by hand
       getSelection().selectAllChildren(button.parentElement.querySelector("code"));
       outcome = "Selected";

@@ -1,20 +1,24 @@
 "use strict";
 // Comfort for forms. Everything works without it.
-for (const form of document.querySelectorAll("form[method=post]")) {
-  form.addEventListener("submit", (event) => {
-    if (event.defaultPrevented) return;
-    if (form.dataset.sent) { event.preventDefault(); return; } // a second click sends nothing twice
-    form.dataset.sent = "1";
-    const button = event.submitter || form.querySelector("button:not([type=button])");
-    if (!button) return;
-    button.setAttribute("aria-busy", "true");
-    if (button.dataset.busy) button.textContent = button.dataset.busy;
-  });
-}
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (form.dataset.sent) { event.preventDefault(); return; } // a second click sends nothing twice
+  form.dataset.sent = "1";
+  const button = event.submitter || form.querySelector("button:not([type=button])");
+  if (!button) return;
+  button.setAttribute("aria-busy", "true");
+  if (!button.dataset.busy) return;
+  button.dataset.idle = button.textContent;
+  button.textContent = button.dataset.busy;
+});
 addEventListener("pageshow", (event) => { // back from the next page
   if (!event.persisted) return;
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
-  for (const button of document.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
+  for (const button of document.querySelectorAll("[aria-busy]")) {
+    button.removeAttribute("aria-busy");
+    if (button.dataset.idle) button.textContent = button.dataset.idle;
+  }
 });
 for (const link of document.querySelectorAll("[data-dialog]")) {
   const dialog = document.getElementById(link.dataset.dialog);
