@@ -73,3 +73,34 @@ func TestSnapshotsMadeToCostAreRefusedSoon(t *testing.T) {
 		})
 	}
 }
+
+// TestSurfacesMadeToGrowAreRefusedSoon: each argument over an enum holds all
+// its labels, so that a small file over a small schema could fill the memory.
+func TestSurfacesMadeToGrowAreRefusedSoon(t *testing.T) {
+	t.Parallel()
+	snap, err := ParseSnapshot(hostileSnapshot(`"schemas":[{"name":"public","usage":["authenticated"]}],"roles":[{"name":"authenticated"}],
+		"enums":[{"schema":"public","name":"e","labels":[` + repeated(20_000, `"label number %d"`) + `]}],
+		"relations":[{"schema":"public","name":"t","kind":"table","rls":true,"primary_key":["id"],"columns":[
+			{"name":"id","type":{"schema":"pg_catalog","name":"uuid"},"not_null":true,"select":["authenticated"]},` +
+		repeated(200, `{"name":"c%d","type":{"schema":"public","name":"e"},"select":["authenticated"]}`) + `]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var columns, filters []string
+	for i := range 200 {
+		columns, filters = append(columns, fmt.Sprintf("c%d", i)), append(filters, fmt.Sprintf("c%d: [eq, in]", i))
+	}
+	entry := "  - table: t\n    operations: [list]\n    columns: [id, " + strings.Join(columns, ", ") + "]\n    filters: { " + strings.Join(filters, ", ") + " }\n    name: t%d\n"
+	var file strings.Builder
+	file.WriteString(hostileHead)
+	for i := range 10 {
+		fmt.Fprintf(&file, entry, i)
+	}
+	soon(t, "a file over a large enum", func() {
+		if _, problems := Compile([]byte(file.String()), snap, ProjectFacts{}); !HasErrors(problems) {
+			t.Errorf("was accepted: %v", problems)
+		} else if last := problems[0].Message; !strings.Contains(last, "too large") {
+			t.Errorf("refused: %s", last)
+		}
+	})
+}

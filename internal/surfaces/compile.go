@@ -59,6 +59,8 @@ type compiler struct {
 	used  *used
 	out   Compiled
 	made  []made
+
+	weight int // of the schemas so far, in bytes
 }
 
 // made is a compiled tool and where it was declared.

@@ -59,9 +59,9 @@ func (c *compiler) rpc(t *ToolSpec) {
 			in.Required = append(in.Required, o.plan.Name)
 		}
 	}
-	tool.RPC, tool.Input = plan, in.raw()
+	tool.RPC, tool.Input = plan, c.raw(t.at, in)
 	if tool.Result != ResultText {
-		tool.Output = output.raw()
+		tool.Output = c.raw(t.at, output)
 	}
 	m := made{tool: tool, at: t.at}
 	m.tool.Name = derivedName(c.ix.shown(fn.Schema, fn.Name), "")

@@ -185,12 +185,12 @@ func (b *tableTool) operation(o *OperationSpec, list *ListPlan) {
 	switch o.Operation {
 	case opList:
 		tool.List = list
-		tool.Input, tool.Output = b.listInput(list).raw(), b.listOutput().raw()
+		tool.Input, tool.Output = b.raw(b.tool.at, b.listInput(list)), b.raw(b.tool.at, b.listOutput())
 		tool.Description = b.describeList(o, list)
 		b.checkTemplate(o.Template, listTemplateNames(b.columns))
 	case opGet:
 		tool.Get = &GetPlan{Relation: b.where, Columns: b.columns, Key: b.getKey(o)}
-		tool.Input, tool.Output = b.getInput().raw(), b.rowSchema().raw()
+		tool.Input, tool.Output = b.raw(b.tool.at, b.getInput()), b.raw(b.tool.at, b.rowSchema())
 		tool.Description = b.describeGet(o)
 		b.checkTemplate(o.Template, rowTemplateNames(b.columns))
 	}

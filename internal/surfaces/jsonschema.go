@@ -3,6 +3,7 @@ package surfaces
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // schema is the subset of JSON Schema that is emitted: the same under draft-07
@@ -83,6 +84,44 @@ func (s *schema) raw() json.RawMessage {
 		panic("surfaces: marshal schema: " + err.Error())
 	}
 	return b
+}
+
+// size is about how many bytes raw takes, without writing them.
+func (s *schema) size() int {
+	if s == nil {
+		return 0
+	}
+	const keywords = 64
+	n := keywords + len(s.Description) + len(s.Pattern) + s.Items.size()
+	for _, text := range slices.Concat(s.Required, s.Enum) {
+		n += len(text) + 3
+	}
+	for _, alternative := range s.AnyOf {
+		n += alternative.size()
+	}
+	if s.Properties != nil {
+		for _, name := range s.Properties.names {
+			n += len(name) + s.Properties.schemas[name].size()
+		}
+	}
+	return n
+}
+
+// maxSchemaBytes bounds the schemas of a surface, in bytes. What any client copes
+// with is a hundredth of it.
+const maxSchemaBytes = 4 << 20
+
+// raw writes a schema of a tool, or refuses the surface that has become too
+// large: each argument over an enum holds all its labels.
+func (c *compiler) raw(at place, s *schema) json.RawMessage {
+	before := c.weight
+	if c.weight += s.size(); c.weight <= maxSchemaBytes {
+		return s.raw()
+	}
+	if before <= maxSchemaBytes {
+		c.errorf(at, "the surface is too large: the schemas of its tools up to here take more than %d MiB; offer fewer tools, columns or filters, above all on enums with many labels", maxSchemaBytes>>20)
+	}
+	return nil
 }
 
 // orNull admits null beside the schema, without a type array.
