@@ -1,5 +1,10 @@
 package doctor
 
+import (
+	"strings"
+	"unicode"
+)
+
 // Status is the grade of a finding.
 type Status string
 
@@ -29,6 +34,32 @@ type Finding struct {
 	Detail  string            `json:"detail,omitempty"`
 	Fix     string            `json:"fix,omitempty"`
 	Facts   map[string]string `json:"facts,omitempty"`
+}
+
+// maxText bounds each text of a finding, in characters.
+const maxText = 600
+
+// plain is the finding as it may be stored, shown and printed: much of it was
+// written by the project.
+func (f Finding) plain() Finding {
+	f.Summary, f.Detail, f.Fix = plain(f.Summary), plain(f.Detail), plain(f.Fix)
+	for name, fact := range f.Facts {
+		f.Facts[name] = plain(fact)
+	}
+	return f
+}
+
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if runes := []rune(text); len(runes) > maxText {
+		text = string(runes[:maxText]) + "…"
+	}
+	return text
 }
 
 // Worst is the gravest grade among the findings: Fail, then Warn, then Pass.

@@ -33,7 +33,7 @@ func Probe(ctx context.Context, sb Supabase, in ProbeInput, progress func(Findin
 	}
 	p := &probe{sb: sb, in: in}
 	for _, check := range Registration() {
-		f := p.run(ctx, check.ID)
+		f := p.run(ctx, check.ID).plain()
 		if err := ctx.Err(); err != nil {
 			return ProbeResult{}, err
 		}

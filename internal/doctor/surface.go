@@ -56,7 +56,7 @@ func Surface(ctx context.Context, out Visitor, address string, progress func(Fin
 	v := &visit{out: out, address: address}
 	var findings []Finding
 	for _, check := range SurfaceChecks() {
-		f := v.run(ctx, check.ID)
+		f := v.run(ctx, check.ID).plain()
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
