@@ -3,7 +3,6 @@ package surfaces
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 )
 
 // schema is the subset of JSON Schema that is emitted: the same under draft-07
@@ -93,8 +92,10 @@ func (s *schema) size() int {
 	}
 	const keywords = 64
 	n := keywords + len(s.Description) + len(s.Pattern) + s.Items.size()
-	for _, text := range slices.Concat(s.Required, s.Enum) {
-		n += len(text) + 3
+	for _, list := range [][]string{s.Required, s.Enum} {
+		for _, text := range list {
+			n += len(text) + 3
+		}
 	}
 	for _, alternative := range s.AnyOf {
 		n += alternative.size()
@@ -114,13 +115,13 @@ const maxSchemaBytes = 4 << 20
 // raw writes a schema of a tool, or refuses the surface that has become too
 // large: each argument over an enum holds all its labels.
 func (c *compiler) raw(at place, s *schema) json.RawMessage {
-	before := c.weight
+	if c.weight > maxSchemaBytes {
+		return nil // said already
+	}
 	if c.weight += s.size(); c.weight <= maxSchemaBytes {
 		return s.raw()
 	}
-	if before <= maxSchemaBytes {
-		c.errorf(at, "the surface is too large: the schemas of its tools up to here take more than %d MiB; offer fewer tools, columns or filters, above all on enums with many labels", maxSchemaBytes>>20)
-	}
+	c.errorf(at, "the surface is too large: the schemas of its tools up to here take more than %d MiB; offer fewer tools, columns or filters, above all on enums with many labels", maxSchemaBytes>>20)
 	return nil
 }
 
