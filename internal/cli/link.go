@@ -58,7 +58,11 @@ func (s *session) linkProject(ctx context.Context, f linkFlags) error {
 	if err != nil {
 		return err
 	}
+	f, known := s.recallLink(ctx, f, repo)
 	f, source, err := s.fillLink(f, repo)
+	if known {
+		source = linkPath
+	}
 	if err != nil {
 		return err
 	}
@@ -113,6 +117,32 @@ func (s *session) endLink(w *workplace, p proof, required bool) {
 		next = append(p.steps, next...)
 	}
 	s.printer.end("Linked to "+w.link.Project+".", next...)
+}
+
+// recallLink fills what was not given with what the server knows of the
+// project that this folder is linked to already. Where anything stands in the
+// way, nothing is filled and the next steps say what.
+func (s *session) recallLink(ctx context.Context, f linkFlags, repo *repository) (filled linkFlags, known bool) {
+	if f.projectURL != "" || s.env.Getenv("SUPABASE_URL") != "" {
+		return f, false
+	}
+	c, err := s.client()
+	if err != nil {
+		return f, false
+	}
+	link, err := repo.link(c.settings)
+	if err != nil || f.slug != "" && f.slug != link.Project || refuseSecrets(field{linkPath, link.Project}) != nil {
+		return f, false
+	}
+	var answer projectAnswer
+	if err := c.do(ctx, http.MethodGet, "/projects/"+url.PathEscape(link.Project), nil, &answer); err != nil {
+		return f, false
+	}
+	p := answer.Project
+	f.projectURL, f.slug = p.TypedURL, p.Slug
+	f.key = first(f.key, s.env.Getenv("SUPABASE_PUBLISHABLE_KEY"), s.env.Getenv("SUPABASE_ANON_KEY"), p.PublishableKey)
+	f.name = first(f.name, p.Name)
+	return f, true
 }
 
 // fillLink fills what no flag gave. source says where the project's URL is

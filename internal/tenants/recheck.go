@@ -155,10 +155,10 @@ func (s *Service) noteMissed(ctx context.Context, q *db.Queries, row db.ClaimDue
 	switch misses {
 	case 1:
 		err = s.tell(ctx, q, row.OrganizationID, row.ID, noticeMissed, fmt.Sprintf(
-			"The daily check did not find the proof that project %q is yours. %s After %d such days hosted sign-in is paused.", row.Slug, saw, MissesToPause))
+			"The daily check did not find the proof that project %q is yours. %s Its surfaces go on; after %d such days sign-in pages hosted here are paused.", row.Slug, saw, MissesToPause))
 	case MissesToPause:
 		err = s.tell(ctx, q, row.OrganizationID, row.ID, noticeSignInPaused, fmt.Sprintf(
-			"Hosted sign-in of project %q is paused: for %d days the proof that it is yours was not found. %s Then prove the project again.", row.Slug, MissesToPause, saw))
+			"Sign-in pages hosted here for project %q are paused: for %d days the proof that it is yours was not found. Sign-in at the project itself goes on. %s Then prove the project again.", row.Slug, MissesToPause, saw))
 	}
 	if err != nil {
 		return 0, err
