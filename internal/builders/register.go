@@ -58,6 +58,12 @@ func (s *Service) Probe(ctx context.Context, url, key string, progress func(doct
 	return s.probe(ctx, doctor.ProbeInput{TypedURL: url, PublishableKey: key}, progress)
 }
 
+// ProbeAgain is Probe for a project that was probed before: the OAuth client
+// which that probe registered there is used again. findings are its, as JSON.
+func (s *Service) ProbeAgain(ctx context.Context, url, key string, findings json.RawMessage, progress func(doctor.Finding)) (doctor.ProbeResult, error) {
+	return s.probe(ctx, doctor.ProbeInput{TypedURL: url, PublishableKey: key, CheckClient: doctor.CheckClientOf(findings)}, progress)
+}
+
 // Reprobe looks again and keeps what was learnt. An empty key keeps the old
 // one. A project that is at another origin by now is fault.Conflict.
 func (s *Service) Reprobe(ctx context.Context, p tenants.Principal, project, key string, progress func(doctor.Finding)) (tenants.Project, []doctor.Finding, error) {

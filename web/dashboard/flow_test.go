@@ -96,3 +96,61 @@ func TestFromSetupToAProvenProjectWithoutScripts(t *testing.T) {
 		t.Errorf("errors were logged: %s", w.log.String())
 	}
 }
+
+// TestLookingAgainRegistersNoOtherClient: the check's OAuth client at the
+// project is one, however often it is looked at.
+func TestLookingAgainRegistersNoOtherClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	alice := w.setUp(t)
+	begun := alice.post("/app/register", "url", w.project.URL()).location
+	stream := func(r *http.Request) { r.Header.Set("Accept", "text/event-stream") }
+	for range 2 {
+		alice.submit(begun + "/check")
+		alice.submit(begun+"/check", "live", "1")
+		if text := textOf(alice.page); !strings.Contains(text, "Looking at") || strings.Contains(text, "Name it") {
+			t.Errorf("begun anew: %s", text)
+		}
+		if a := alice.send(http.MethodGet, begun+"/events", nil, stream); !strings.Contains(a.body, "event: next") {
+			t.Errorf("events: %d %s", a.status, a.body)
+		}
+	}
+	alice.submit(begun, "publishable_key", w.project.PublishableKey(), "name", "Acme CRM", "slug", "acme-crm")
+	if made := w.project.RequestsTo("/auth/v1/oauth/clients/register"); len(made) != 1 {
+		t.Errorf("%d clients were registered at the project", len(made))
+	}
+}
+
+// TestRefusedRegistrationsSayWhichFieldIsWrong and keep what was typed.
+func TestRefusedRegistrationsSayWhichFieldIsWrong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	alice := w.setUp(t)
+	for _, typed := range []string{"", "postgres://u:p@db.example.test/x", strings.Repeat("x", 5000)} {
+		a := alice.post("/app/register", "url", typed)
+		if a.status != http.StatusBadRequest || !strings.Contains(a.body, `id="url-wrong"`) || len(a.body) > maxPage {
+			t.Errorf("url %.40q: %d %s", typed, a.status, textOf(a.body))
+		}
+	}
+	begun := alice.post("/app/register", "url", w.project.URL()).location
+	alice.submit(begun + "/check")
+	for name, tc := range map[string]struct{ key, name, slug, wrong string }{
+		"no key":        {"", "Acme CRM", "acme-crm", "publishable_key"},
+		"a wrong key":   {"sb_publishable_" + strings.Repeat("z", 20), "Acme CRM", "acme-crm", ""},
+		"two lines":     {w.project.PublishableKey(), "Acme\nCRM", "acme-crm", "name"},
+		"a taken word":  {w.project.PublishableKey(), "Acme CRM", "claude", "slug"},
+		"upper case":    {w.project.PublishableKey(), "Acme CRM", "Acme", "slug"},
+		"markup inside": {w.project.PublishableKey(), "Acme CRM", "<b>acme</b>", "slug"},
+	} {
+		a := alice.post(begun, "publishable_key", tc.key, "name", tc.name, "slug", tc.slug)
+		if a.status < 400 || a.status >= 500 || strings.Contains(a.body, "<b>acme") || !strings.Contains(a.body, `role="alert"`) {
+			t.Errorf("%s: %d %s", name, a.status, textOf(a.body))
+		}
+		if tc.wrong != "" && !strings.Contains(a.body, `id="`+tc.wrong+`-wrong"`) {
+			t.Errorf("%s is not said at %s: %s", name, tc.wrong, textOf(a.body))
+		}
+		if tc.wrong == "slug" && !strings.Contains(a.body, `value="Acme CRM"`) {
+			t.Errorf("%s: what was typed is gone", name)
+		}
+	}
+}

@@ -77,7 +77,10 @@ func (d *dashboard) registrationParts(c echo.Context, r tenants.Registration, fo
 	if err != nil {
 		return web.RegistrationPage{}, err
 	}
-	p := web.RegistrationPage{Common: d.common(c), Form: form, Registration: r, Findings: findings, Finished: r.FinishedAt != nil, Slug: r.Slug}
+	p := web.RegistrationPage{Common: d.common(c), Form: form, Registration: r, Finished: r.FinishedAt != nil, Slug: r.Slug}
+	if p.Finished { // else those of the look before
+		p.Findings = findings
+	}
 	if suggested := principal(c).Organization.Slug; p.Slug == "" && tenants.CheckProjectSlug(suggested) == nil {
 		p.Slug = suggested
 	}
@@ -105,7 +108,7 @@ func (d *dashboard) probe(ctx context.Context, p tenants.Principal, r tenants.Re
 	}
 	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	result, err := d.Builders.Probe(limited, r.TypedURL, r.PublishableKey, progress)
+	result, err := d.Builders.ProbeAgain(limited, r.TypedURL, r.PublishableKey, r.Findings, progress)
 	if err != nil {
 		return r, tooSlow(err)
 	}
@@ -138,7 +141,7 @@ func (d *dashboard) checkRegistration(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	if posted(c, "live") != "" {
-		r.Findings, r.FinishedAt = nil, nil
+		r.FinishedAt = nil
 		err = d.Tenants.SaveRegistration(ctx, principal(c), r)
 	} else {
 		_, err = d.probe(ctx, principal(c), r, nil)
