@@ -21,6 +21,7 @@ type checkout struct {
 	dir   string
 	home  string
 	env   map[string]string
+	typed string             // at the terminal; empty: there is none
 	after func(shown string) // what happens elsewhere while the command waits
 }
 
@@ -58,6 +59,7 @@ func (c *checkout) chumbo(t *testing.T, exit int, args string, texts ...string) 
 	var out bytes.Buffer
 	got := cli.Main(t.Context(), cli.Environment{
 		Args: strings.Fields(args), Getenv: func(name string) string { return c.env[name] }, Dir: c.dir, Home: c.home, Out: &out, Err: &out,
+		In: strings.NewReader(c.typed), IsTerminal: c.typed != "",
 		After: func(time.Duration) <-chan time.Time {
 			fired := make(chan time.Time, 1)
 			fired <- time.Now()
