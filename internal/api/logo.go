@@ -30,6 +30,9 @@ func (a *api) putLogo(c echo.Context) error {
 
 // deleteLogo is DELETE /projects/:project/logo.
 func (a *api) deleteLogo(c echo.Context) error {
+	if err := readNothing(c); err != nil {
+		return err
+	}
 	project, err := a.Tenants.RemoveLogo(c.Request().Context(), principal(c), c.Param("project"))
 	if err != nil {
 		return err
