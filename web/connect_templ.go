@@ -433,7 +433,7 @@ func Connect(p ConnectPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = codeBlock(claudeCodeCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = copyBlock("Command", claudeCodeCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -579,7 +579,7 @@ func Connect(p ConnectPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = codeBlock(vscodeCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = copyBlock("Command", vscodeCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -609,7 +609,7 @@ func Connect(p ConnectPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = codeBlock(codexCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = copyBlock("Command", codexCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -622,7 +622,7 @@ func Connect(p ConnectPage) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = codeBlock(codexSignIn(p)).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = copyBlock("Command", codexSignIn(p)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -665,7 +665,7 @@ func Connect(p ConnectPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = codeBlock(geminiCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = copyBlock("Command", geminiCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -730,7 +730,7 @@ func Connect(p ConnectPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = codeBlock(remoteConfig(p)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = copyBlock("Configuration", remoteConfig(p)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -762,7 +762,7 @@ func Connect(p ConnectPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = codeBlock(inspectorCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = copyBlock("Command", inspectorCommand(p)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1000,7 +1000,7 @@ func inFile(name, when, text string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = codeBlock(text).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = copyBlock(name, text).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
