@@ -84,20 +84,20 @@ func Posture(snap *Snapshot, used []*Compiled) []Finding {
 // Posture is Posture of the project's latest snapshot and live revisions, or
 // fault.NotFound without a snapshot.
 func (s *Service) Posture(ctx context.Context, org id.Organization, project id.Project) ([]Finding, error) {
-	var findings []Finding
+	var stored StoredSnapshot
+	var live []*Compiled
 	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
 		if err := mustHaveProject(ctx, q, org, project); err != nil {
 			return err
 		}
-		stored, err := latest(ctx, q, org, project)
-		if err != nil {
+		var err error
+		if stored, err = latest(ctx, q, org, project); err != nil {
 			return err
 		}
 		rows, err := q.ListLiveCompiled(ctx, db.ListLiveCompiledParams{OrganizationID: org, ProjectID: project})
 		if err != nil {
 			return fmt.Errorf("list live revisions: %w", err)
 		}
-		var live []*Compiled
 		for _, row := range rows {
 			if !KnownFormat(int(row.Format)) {
 				continue // a newer server's
@@ -108,10 +108,12 @@ func (s *Service) Posture(ctx context.Context, org id.Organization, project id.P
 			}
 			live = append(live, &c)
 		}
-		findings = Posture(stored.Snapshot, live)
 		return nil
 	})
-	return findings, err
+	if err != nil {
+		return nil, err
+	}
+	return Posture(stored.Snapshot, live), nil
 }
 
 // use is what surfaces do with an object.

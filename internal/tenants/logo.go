@@ -52,13 +52,16 @@ var logoTurns = make(chan struct{}, 2)
 // PNG, JPEG, GIF or WebP, and a picture too large are fault.Invalid.
 func (s *Service) SetLogo(ctx context.Context, p Principal, project string, picture []byte) (Project, error) {
 	var kept []byte
+	var unfit error
+	if p.MayWrite() == nil { // before the transaction: whoever waits for a turn holds no connection
+		kept, unfit = encodeLogo(ctx, picture)
+	}
 	return s.changeLogo(ctx, p, project, "project.logo", func(q *db.Queries, before Project) ([]byte, error) {
-		var err error
-		if kept, err = encodeLogo(ctx, picture); err != nil {
-			return nil, err
+		if unfit != nil {
+			return nil, unfit
 		}
 		digest := sha256.Sum256(kept)
-		err = q.PutProjectLogo(ctx, db.PutProjectLogoParams{
+		err := q.PutProjectLogo(ctx, db.PutProjectLogoParams{
 			OrganizationID: p.Organization.ID, ProjectID: before.ID, Digest: digest[:], Png: kept, Now: s.now(),
 		})
 		if err != nil {
