@@ -76,11 +76,20 @@ func errorOf(r reply) *Error {
 	if !postgrest && (body.Details == nil || body.Hint == nil) {
 		return e
 	}
-	e.Gateway, e.Code, e.Message = false, *body.Code, *body.Message
+	e.Gateway, e.Code, e.Message = false, shownCode(*body.Code), *body.Message
 	if e.Code == "PGRST116" {
 		e.Rows = firstNumber(string(body.Details))
 	}
 	return e
+}
+
+// shownCode is a code as it may be logged and shown: an app's author can give
+// any text as one.
+func shownCode(code string) string {
+	if len(code) > 32 || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "unnamed"
+	}
+	return code
 }
 
 // firstNumber reads "The result contains N rows".
