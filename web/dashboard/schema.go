@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/web"
@@ -30,7 +31,7 @@ func (d *dashboard) schemaPage(c echo.Context, status int, p web.SchemaPage) err
 		return err
 	}
 	p.Relations = p.Form.Values["relations"]
-	if p.Relations == "" {
+	if p.Relations == "" && p.SQL == "" { // the SQL just made holds them already
 		p.Relations = strings.Join(suggested(h.Project.CatalogRelations, p.Snapshot), "\n")
 	}
 	return d.page(c, status, "Schema of "+h.Project.Name, web.Schema(p))
@@ -57,10 +58,17 @@ func suggested(before []string, snapshot *surfaces.StoredSnapshot) []string {
 // describe.
 const suggestions = 500
 
+// maxRelations bounds what is listed, in bytes: the SQL repeats it, and is shown.
+const maxRelations = 32 << 10
+
 // makeCatalog answers with the page: the SQL on it holds a digest of a token
 // that is never shown.
 func (d *dashboard) makeCatalog(c echo.Context) error {
 	relations := strings.FieldsFunc(posted(c, "relations"), func(r rune) bool { return r == '\n' || r == '\r' || r == ',' || r == ' ' || r == '\t' })
+	if n := len(posted(c, "relations")); n > maxRelations {
+		err := fault.New(fault.TooLarge, "relations_too_long", "The list is too long for this page: %d KiB, at most %d. List less, or make the function with chumbo import --catalog.", n>>10, maxRelations>>10)
+		return d.refusedSchema(c, err, "catalog")
+	}
 	sql, err := d.Builders.CatalogFunction(c.Request().Context(), principal(c), c.Param("project"), relations)
 	if err != nil {
 		return d.refusedSchema(c, err, "catalog")

@@ -15,8 +15,12 @@ import (
 	"github.com/chumbo-dev/chumbo/web"
 )
 
-// offeredTables bounds the list of tables to choose from.
-const offeredTables = 300
+// The list of tables to choose from is bounded, so that the page stays small
+// whatever they are called and said to be.
+const (
+	offeredTables = 300
+	offeredBytes  = 64 << 10
+)
 
 func (d *dashboard) newSurfacePage(c echo.Context) error {
 	page, err := d.newSurfaceForm(c)
@@ -62,9 +66,13 @@ func (d *dashboard) newSurfaceForm(c echo.Context) (web.NewSurfacePage, error) {
 		}
 		comments[name] = r.Comment
 	}
-	names := surfaces.Offerable(stored.Snapshot)
-	page.Hidden = max(0, len(names)-offeredTables)
-	for _, name := range names[:len(names)-page.Hidden] {
+	names, size := surfaces.Offerable(stored.Snapshot), 0
+	for i, name := range names {
+		// The name is there twice; the rest is markup.
+		if size += 2*len(name) + min(len(comments[name]), 480) + 200; i == offeredTables || size > offeredBytes {
+			page.Hidden = len(names) - i
+			break
+		}
 		page.Tables = append(page.Tables, web.OfferedTable{Name: name, Comment: comments[name]})
 	}
 	return page, nil
