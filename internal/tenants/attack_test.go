@@ -44,3 +44,23 @@ func TestAttack_LogosWaitWithoutHoldingTheDatabase(t *testing.T) { //nolint:para
 		t.Errorf("viewer: %v, want forbidden", err)
 	}
 }
+
+// TestAttack_ASecretKeyBehindAnAnonKeyIsSeen: the second key's header would
+// pass for the first one's signature.
+func TestAttack_ASecretKeyBehindAnAnonKeyIsSeen(t *testing.T) {
+	t.Parallel()
+	const (
+		anon    = "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYW5vbiJ9"
+		service = "eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"
+	)
+	for _, text := range []string{anon + "." + service, anon + ".c2ln." + service, anon + ".c2ln " + service} {
+		if err := tenants.RefuseSecret("name", text); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v, want invalid", text, err)
+		}
+	}
+	for _, text := range []string{anon + ".c2ln", "The key is " + anon + ".c2ln.", anon + ".c2ln, " + anon + ".c2ln"} {
+		if err := tenants.RefuseSecret("name", text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

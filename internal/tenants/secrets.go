@@ -28,12 +28,27 @@ func RefuseSecret(field, value string) error {
 	case accessToken.MatchString(value):
 		return refusal(field, "a Supabase access token (sbp_…)", "Revoke it now under Account, Access Tokens.")
 	}
-	for _, token := range jwtShape.FindAllString(value, -1) {
+	for _, token := range jwtsIn(value) {
 		if role, ok := jwtRole(token); !ok || role != "anon" {
 			return refusal(field, "a JWT that is not an anon key", "If it is the service_role key, revoke it now under Project Settings, API Keys (disable legacy keys or rotate the JWT secret); if it is a session, sign it out.")
 		}
 	}
 	return nil
+}
+
+// jwtsIn lists what has the form of a JWT. The third part of one may be the
+// first of the next, where two keys were pasted with a dot between.
+func jwtsIn(text string) []string {
+	var tokens []string
+	for {
+		at := jwtShape.FindStringIndex(text)
+		if at == nil {
+			return tokens
+		}
+		token := text[at[0]:at[1]]
+		tokens = append(tokens, token)
+		text = text[at[0]+strings.LastIndexByte(token, '.'):]
+	}
 }
 
 func refusal(field, what, todo string) error {
