@@ -1,8 +1,9 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -33,7 +34,11 @@ func TestPreviewIsWhatToolsListAnswers(t *testing.T) {
 		t.Fatalf("%d in the preview, %d listed", len(preview), len(answer.Result.Tools))
 	}
 	for i, listed := range answer.Result.Tools {
-		if !bytes.Equal(preview[i], listed) {
+		var mine, theirs map[string]any // how characters are escaped may differ
+		if err := errors.Join(json.Unmarshal(preview[i], &mine), json.Unmarshal(listed, &theirs)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(mine, theirs) {
 			t.Errorf("preview %s\nlisted  %s", preview[i], listed)
 		}
 	}

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -67,9 +68,9 @@ func (l *lockedLog) String() string {
 }
 
 var crm struct {
-	once     sync.Once
-	snapshot *surfaces.Snapshot
-	err      error
+	once sync.Once
+	json []byte
+	err  error
 }
 
 // crmSnapshot is the schema of the example, imported once for all tests.
@@ -89,13 +90,19 @@ func crmSnapshot(t testing.TB) *surfaces.Snapshot {
 			return
 		}
 		defer func() { _ = conn.Close(ctx) }()
-		crm.snapshot, crm.err = surfaces.ImportPostgres(ctx, conn, surfaces.ImportOptions{})
+		snapshot, err := surfaces.ImportPostgres(ctx, conn, surfaces.ImportOptions{})
+		if err != nil {
+			crm.err = err
+			return
+		}
+		crm.json, crm.err = json.Marshal(snapshot)
 	})
 	if crm.err != nil {
 		t.Fatalf("import the example's schema: %v", crm.err)
 	}
-	copied := *crm.snapshot
-	return &copied
+	var own surfaces.Snapshot
+	must(t, json.Unmarshal(crm.json, &own))
+	return &own
 }
 
 // setSurfaceStage starts one.

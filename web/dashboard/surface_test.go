@@ -196,7 +196,6 @@ func TestSeriousFindingsNeedAReasonEach(t *testing.T) {
 	t.Parallel()
 	s := setSurfaceStage(t)
 	snapshot := crmSnapshot(t)
-	snapshot.Relations = append(snapshot.Relations[:0:0], snapshot.Relations...)
 	for i := range snapshot.Relations {
 		if snapshot.Relations[i].Name == "customers" {
 			snapshot.Relations[i].RLS, snapshot.Relations[i].Policies = false, 0
