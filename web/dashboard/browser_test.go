@@ -44,7 +44,7 @@ func newChromium(t *testing.T) context.Context {
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first run starts the browser
 		t.Fatal(err)
 	}
-	limited, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	limited, cancel := context.WithTimeout(ctx, 6*time.Minute)
 	t.Cleanup(cancel)
 	return limited
 }
