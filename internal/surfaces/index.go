@@ -78,10 +78,14 @@ func find[T any](ix *index, text string, things map[string]T) (T, bool) {
 // names lists what could have been written, for suggestions.
 func names[T any](ix *index, things map[string]T) []string {
 	list := make([]string, 0, len(things))
+	prefixes := make([]string, len(ix.snap.Schemas))
+	for i, s := range ix.snap.Schemas {
+		prefixes[i] = s.Name + "."
+	}
 	for key := range things {
-		for _, s := range ix.snap.Schemas {
-			if name, ok := strings.CutPrefix(key, s.Name+"."); ok {
-				list = append(list, ix.shown(s.Name, name))
+		for i, prefix := range prefixes {
+			if name, ok := strings.CutPrefix(key, prefix); ok {
+				list = append(list, ix.shown(ix.snap.Schemas[i].Name, name))
 				break
 			}
 		}

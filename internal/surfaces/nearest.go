@@ -26,9 +26,9 @@ func (r *report) suggest(name string, known []string, list string) string {
 // near. Ties go to the first in alphabetical order.
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", 1+max(1, min(3, len(name)/3))
+	folded := fold(name)
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		d := distance(fold(name), fold(k))
-		if d < bestDistance {
+		if d := distance(folded, fold(k), bestDistance); d < bestDistance {
 			best, bestDistance = k, d
 		}
 	}
@@ -47,16 +47,26 @@ func fold(s string) string {
 }
 
 // distance is the number of edits between two names: insert, delete, replace,
-// or swap of neighbours. Long names are compared by their first 64 characters.
-func distance(a, b string) int {
+// or swap of neighbours; bound when it is that or more. Long names are compared
+// by their first 64 characters. A cell further than bound from the diagonal is
+// beyond it, and is not looked at.
+func distance(a, b string, bound int) int {
 	x, y := head(a), head(b)
+	if len(x)-len(y) >= bound || len(y)-len(x) >= bound {
+		return bound
+	}
 	prev2, prev, cur := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
 	for j := range prev {
 		prev[j] = j
+		cur[j], prev2[j] = bound, bound
 	}
 	for i := 1; i <= len(x); i++ {
-		cur[0] = i
-		for j := 1; j <= len(y); j++ {
+		first, last := max(1, i-bound), min(len(y), i+bound)
+		cur[first-1] = bound
+		if first == 1 {
+			cur[0] = i
+		}
+		for j := first; j <= last; j++ {
 			cost := 1
 			if x[i-1] == y[j-1] {
 				cost = 0
@@ -66,9 +76,12 @@ func distance(a, b string) int {
 				cur[j] = min(cur[j], prev2[j-2]+1)
 			}
 		}
+		if last < len(y) {
+			cur[last+1] = bound
+		}
 		prev2, prev, cur = prev, cur, prev2
 	}
-	return prev[len(y)]
+	return min(prev[len(y)], bound)
 }
 
 func head(s string) []rune {
