@@ -80,8 +80,9 @@ func revisionNumber(text string) (int, error) {
 // rollback is POST …/rollback: make an earlier revision live again.
 func (a *api) rollback(c echo.Context) error {
 	var in struct {
-		Revision int    `json:"revision"`
-		Digest   string `json:"digest"`
+		Revision int     `json:"revision"`
+		Digest   string  `json:"digest"`
+		Expect   *string `json:"expect"`
 	}
 	if err := readJSON(c, maxBody, &in); err != nil {
 		return err
@@ -89,7 +90,9 @@ func (a *api) rollback(c echo.Context) error {
 	if (in.Revision == 0) == (in.Digest == "") || in.Revision < 0 {
 		return fault.New(fault.Invalid, "revision", "Name the revision to go back to, by number or by digest: {\"revision\": 3} or {\"digest\": \"…\"}. GET …/revisions lists them.")
 	}
-	return writePublication(c)(a.Builders.Rollback(c.Request().Context(), principal(c), c.Param("project"), c.Param("surface"), in.Revision, in.Digest))
+	return writePublication(c)(a.Builders.Rollback(c.Request().Context(), principal(c), c.Param("project"), c.Param("surface"), surfaces.RollbackRequest{
+		Number: in.Revision, Digest: in.Digest, Expect: in.Expect,
+	}))
 }
 
 // pin is PUT …/pin: make the revision of a digest live and hold it there.

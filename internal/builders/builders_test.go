@@ -181,7 +181,7 @@ func changes(b bundle, t *testing.T) []change {
 			return err
 		}},
 		{"surface.rollback", func(ctx context.Context, s *builders.Service, p tenants.Principal) error {
-			_, err := s.Rollback(ctx, p, "acme", "main", 1, "")
+			_, err := s.Rollback(ctx, p, "acme", "main", surfaces.RollbackRequest{Number: 1})
 			return err
 		}},
 		{"surface.pin", func(ctx context.Context, s *builders.Service, p tenants.Principal) error {

@@ -154,17 +154,12 @@ func (s *Service) Notes(project tenants.Project, surface tenants.Surface) []stri
 
 // Rollback makes an earlier revision live again, named by its number or, where
 // that is 0, by its digest (whole, or its first 12 or more hex digits).
-func (s *Service) Rollback(ctx context.Context, p tenants.Principal, project, surface string, number int, digest string) (Publication, error) {
+func (s *Service) Rollback(ctx context.Context, p tenants.Principal, project, surface string, req surfaces.RollbackRequest) (Publication, error) {
 	owner, target, err := s.toChange(ctx, p, "surface.rollback", project, surface)
 	if err != nil {
 		return Publication{}, err
 	}
-	var revision surfaces.Revision
-	if number != 0 {
-		revision, err = s.Surfaces.Rollback(ctx, p.Actor(), target.ID, number)
-	} else {
-		revision, err = s.Surfaces.RollbackTo(ctx, p.Actor(), target.ID, digest)
-	}
+	revision, err := s.Surfaces.Rollback(ctx, p.Actor(), target.ID, req)
 	if err != nil {
 		return Publication{}, err
 	}

@@ -64,7 +64,17 @@ func (s *session) rollback(ctx context.Context, slug string, f rollbackFlags) er
 	if ok, err := s.mayRollBack(ctx, w, have, target, f); err != nil || !ok {
 		return err
 	}
-	return s.makeLive(ctx, w, have.Slug, target, f.pin)
+	return s.makeLive(ctx, w, have.Slug, target, list.digest(have.LiveRevision), f.pin)
+}
+
+// digest is that of a revision by number: what was shown as live.
+func (a revisionsAnswer) digest(number int) string {
+	for _, r := range a.Revisions {
+		if r.Number == number {
+			return r.Digest
+		}
+	}
+	return ""
 }
 
 // find finds a revision by number or by the beginning of its digest.
@@ -124,12 +134,12 @@ func (s *session) mayRollBack(ctx context.Context, w *workplace, have surface, t
 	return false, errShown
 }
 
-func (s *session) makeLive(ctx context.Context, w *workplace, slug string, target revision, pin bool) error {
+func (s *session) makeLive(ctx context.Context, w *workplace, slug string, target revision, seen string, pin bool) error {
 	var err error
 	if pin {
 		err = w.client.do(ctx, http.MethodPut, w.surface(slug)+"/pin", map[string]string{"digest": target.Digest}, nil)
 	} else {
-		err = w.client.do(ctx, http.MethodPost, w.surface(slug)+"/rollback", map[string]int{"revision": target.Number}, nil)
+		err = w.client.do(ctx, http.MethodPost, w.surface(slug)+"/rollback", map[string]any{"revision": target.Number, "expect": seen}, nil)
 	}
 	if hasCode(err, "pinned") {
 		s.printer.step(step{ID: slug, Status: "fail", Message: err.Error(), Fix: "chumbo unpin " + slug})

@@ -31,9 +31,9 @@ func TestAPinnedSurfaceIsNeitherPublishedNorRolledBack(t *testing.T) {
 	if message := fault.From(err).Message; !strings.Contains(message, "revision 1") || !strings.Contains(message, one[:12]) {
 		t.Errorf("message: %s", message)
 	}
-	_, err = w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, 2)
+	_, err = w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Number: 2})
 	wantCode(t, err, fault.Conflict, "pinned")
-	_, err = w.service.RollbackTo(ctx, w.alice.actor(), w.alice.surface, two)
+	_, err = w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: two})
 	wantCode(t, err, fault.Conflict, "pinned")
 	_, err = w.service.Pin(ctx, w.alice.actor(), w.alice.surface, two)
 	wantCode(t, err, fault.Conflict, "pinned")
@@ -73,20 +73,20 @@ func TestADigestNamesARevisionByTwelveDigitsOrMore(t *testing.T) {
 	w.publish(w.alice, file("Two"))
 	one := w.digest(w.alice, 1)
 	for _, digest := range []string{one, one[:12], " " + one[:20] + "\n"} {
-		if r, err := w.service.RollbackTo(ctx, w.alice.actor(), w.alice.surface, digest); err != nil || r.Number != 1 {
+		if r, err := w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: digest}); err != nil || r.Number != 1 {
 			t.Errorf("%q: %+v, %v", digest, r, err)
 		}
 	}
 	for _, digest := range []string{"", one[:11], one + "0", one[:11] + "%", one[:12] + "_", "'; select 1; --"} {
-		_, err := w.service.RollbackTo(ctx, w.alice.actor(), w.alice.surface, digest)
+		_, err := w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: digest})
 		wantCode(t, err, fault.Invalid, "digest")
 	}
 	_, err := w.service.Pin(ctx, w.alice.actor(), w.alice.surface, strings.Repeat("0", 12))
 	wantCode(t, err, fault.NotFound, "no_revision")
 	w.db.Exec(t, "update revisions set digest = decode(repeat('ab', 31) || lpad(number::text, 2, '0'), 'hex')")
-	_, err = w.service.RollbackTo(ctx, w.alice.actor(), w.alice.surface, strings.Repeat("ab", 8))
+	_, err = w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: strings.Repeat("ab", 8)})
 	wantCode(t, err, fault.Conflict, "ambiguous_digest")
-	if r, err := w.service.RollbackTo(ctx, w.alice.actor(), w.alice.surface, strings.Repeat("ab", 31)+"02"); err != nil || r.Number != 2 {
+	if r, err := w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: strings.Repeat("ab", 31)+"02"}); err != nil || r.Number != 2 {
 		t.Errorf("whole: %+v, %v", r, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestARevisionOfANewerVersionDoesNotGoLive(t *testing.T) {
 	w.publish(w.alice, file("One"))
 	w.publish(w.alice, file("Two"))
 	w.db.Exec(t, "update revisions set format = 99, compiled = 'other' where number = 1")
-	_, err := w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, 1)
+	_, err := w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Number: 1})
 	wantCode(t, err, fault.Conflict, "newer_format")
 	_, err = w.service.Pin(ctx, w.alice.actor(), w.alice.surface, w.digest(w.alice, 1))
 	wantCode(t, err, fault.Conflict, "newer_format")

@@ -169,7 +169,7 @@ func TestPublishingAnOldDigestAgainNeedsTheOverridesOfToday(t *testing.T) {
 	if got, _ := json.Marshal(w.audited(actPublish, "ok")["overrides"]); !strings.Contains(string(got), "Soon mended.") {
 		t.Errorf("audit detail: %s", got)
 	}
-	if _, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, 2); err != nil {
+	if _, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, RollbackRequest{Number: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := json.Marshal(w.audited(actRollback, "ok")["findings"]); !strings.Contains(string(got), finding) {
@@ -243,7 +243,7 @@ func TestPublishingExpectsWhatThePublisherSaw(t *testing.T) {
 		t.Errorf("live is %d", w.live(w.alice))
 	}
 	// Who rolled back is told, not who wrote what is live again.
-	if _, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, 1); err != nil {
+	if _, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, RollbackRequest{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
 	two := w.digest(w.alice, 2)

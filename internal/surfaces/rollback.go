@@ -9,26 +9,20 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
+// RollbackRequest is which revision to make live again, and what its builder
+// knows.
+type RollbackRequest struct {
+	Number int     // of the revision; 0: by Digest
+	Digest string  // whole, or its first 12 or more hex digits
+	Expect *string // digest the builder saw live; nil: whatever is live
+}
+
 // Rollback makes an earlier revision live again; the draft stays. It is the way
 // back in an emergency, so serious findings do not stop it: the audit log names
-// them. Errors: fault.NotFound (surface or revision), fault.Conflict pinned and
+// them. Errors: fault.NotFound (surface or revision), fault.Invalid (no
+// digest), fault.Conflict pinned, live_moved, ambiguous_digest and
 // newer_format.
-func (s *Service) Rollback(ctx context.Context, by events.Actor, surface id.Surface, number int) (Revision, error) {
-	return s.rollback(ctx, by, surface, func(q *db.Queries) (Revision, error) {
-		return revisionByNumber(ctx, q, by.Organization, surface, number)
-	})
-}
-
-// RollbackTo is Rollback by digest, whole or its first 12 or more hex digits.
-// Errors: those of Rollback, fault.Invalid (no digest), fault.Conflict
-// ambiguous_digest.
-func (s *Service) RollbackTo(ctx context.Context, by events.Actor, surface id.Surface, digest string) (Revision, error) {
-	return s.rollback(ctx, by, surface, func(q *db.Queries) (Revision, error) {
-		return revisionByDigest(ctx, q, by.Organization, surface, digest)
-	})
-}
-
-func (s *Service) rollback(ctx context.Context, by events.Actor, surface id.Surface, find func(*db.Queries) (Revision, error)) (Revision, error) {
+func (s *Service) Rollback(ctx context.Context, by events.Actor, surface id.Surface, req RollbackRequest) (Revision, error) {
 	var r Revision
 	err := s.change(ctx, by, actRollback, surface.String(), func(q *db.Queries) (map[string]any, error) {
 		row, err := lock(ctx, q, by.Organization, surface)
@@ -42,7 +36,15 @@ func (s *Service) rollback(ctx context.Context, by events.Actor, surface id.Surf
 		if err := refusePinned(row, live); err != nil {
 			return nil, err
 		}
-		if r, err = find(q); err != nil {
+		if req.Expect != nil && (live == nil || live.Digest != *req.Expect) {
+			return nil, fault.New(fault.Conflict, "live_moved", "Nothing was changed: another revision went live since you looked. Look again, then roll back.")
+		}
+		if req.Number != 0 {
+			r, err = revisionByNumber(ctx, q, by.Organization, surface, req.Number)
+		} else {
+			r, err = revisionByDigest(ctx, q, by.Organization, surface, req.Digest)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return s.goBack(ctx, q, by, row.ProjectID, live, &r)

@@ -174,12 +174,12 @@ func TestRollbackMakesAnEarlierRevisionLive(t *testing.T) {
 	w.snapshot(w.alice)
 	w.publish(w.alice, file("One"))
 	w.publish(w.alice, file("Two"))
-	back, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, 1)
+	back, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, RollbackRequest{Number: 1})
 	if err != nil || back.Number != 1 || !back.Live || w.live(w.alice) != 1 {
 		t.Errorf("rollback: %+v, %v", back, err)
 	}
 	for _, number := range []int{0, -1, 3, 1 << 40} {
-		_, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, number)
+		_, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, RollbackRequest{Number: number})
 		wantKind(t, err, fault.NotFound)
 	}
 	if w.live(w.alice) != 1 {
@@ -363,7 +363,7 @@ func TestPublicationsAndRefusalsAreInTheAuditLog(t *testing.T) {
 	if _, err := w.service.Publish(t.Context(), w.alice.actor(), w.alice.surface, PublishRequest{File: []byte("nonsense"), Facts: known()}); err == nil {
 		t.Fatal("nonsense was published")
 	}
-	if _, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, 1); err != nil {
+	if _, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, RollbackRequest{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := w.admin().Query(t.Context(), "select action || ' ' || outcome || ' ' || actor || ' ' || target from chumbo.audit_events order by at")
@@ -425,9 +425,9 @@ func TestAliceAndBobNeverReachEachOther(t *testing.T) {
 		},
 		"Revisions": func() error { _, err := w.service.Revisions(ctx, bob, theirs.surface); return err },
 		"Revision":  func() error { _, _, err := w.service.Revision(ctx, bob, theirs.surface, 1); return err },
-		"Rollback":  func() error { _, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, 1); return err },
+		"Rollback":  func() error { _, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, RollbackRequest{Number: 1}); return err },
 		"RollbackTo": func() error {
-			_, err := w.service.RollbackTo(ctx, w.bob.actor(), theirs.surface, theirDigest)
+			_, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, RollbackRequest{Digest: theirDigest})
 			return err
 		},
 		"Pin":   func() error { _, err := w.service.Pin(ctx, w.bob.actor(), theirs.surface, theirDigest); return err },

@@ -115,7 +115,8 @@ func (d *dashboard) rollBack(c echo.Context) error {
 		page.Trouble = "Nothing was changed: another revision went live since you looked. This is what going back would change now."
 		return d.showRollback(c, http.StatusConflict, page)
 	}
-	_, err = d.Builders.Rollback(c.Request().Context(), principal(c), page.Project.Slug, page.Surface.Slug, page.To.Number, "")
+	_, err = d.Builders.Rollback(c.Request().Context(), principal(c), page.Project.Slug, page.Surface.Slug,
+		surfaces.RollbackRequest{Number: page.To.Number, Expect: &page.From.Digest})
 	if err == nil {
 		return done(c, page.Path("revisions"), "rolled-back")
 	}
