@@ -86,7 +86,7 @@ func TestADigestNamesARevisionByTwelveDigitsOrMore(t *testing.T) {
 	w.db.Exec(t, "update revisions set digest = decode(repeat('ab', 31) || lpad(number::text, 2, '0'), 'hex')")
 	_, err = w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: strings.Repeat("ab", 8)})
 	wantCode(t, err, fault.Conflict, "ambiguous_digest")
-	if r, err := w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: strings.Repeat("ab", 31)+"02"}); err != nil || r.Number != 2 {
+	if r, err := w.service.Rollback(ctx, w.alice.actor(), w.alice.surface, RollbackRequest{Digest: strings.Repeat("ab", 31) + "02"}); err != nil || r.Number != 2 {
 		t.Errorf("whole: %+v, %v", r, err)
 	}
 }

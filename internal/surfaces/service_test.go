@@ -425,7 +425,10 @@ func TestAliceAndBobNeverReachEachOther(t *testing.T) {
 		},
 		"Revisions": func() error { _, err := w.service.Revisions(ctx, bob, theirs.surface); return err },
 		"Revision":  func() error { _, _, err := w.service.Revision(ctx, bob, theirs.surface, 1); return err },
-		"Rollback":  func() error { _, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, RollbackRequest{Number: 1}); return err },
+		"Rollback": func() error {
+			_, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, RollbackRequest{Number: 1})
+			return err
+		},
 		"RollbackTo": func() error {
 			_, err := w.service.Rollback(ctx, w.bob.actor(), theirs.surface, RollbackRequest{Digest: theirDigest})
 			return err
