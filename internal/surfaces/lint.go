@@ -81,10 +81,10 @@ func (c *compiler) anyPublic() bool {
 
 func (c *compiler) lintTexts() {
 	descriptions, titles := map[string]place{}, map[string]place{}
-	weight := 0
+	tokens := 0
 	for _, m := range c.made {
 		t := m.tool
-		weight += len(t.Name) + len(t.Title) + len(t.Description) + len(t.Input) + len(t.Output)
+		tokens += Weight(&t)
 		if len(t.Name) > goodToolName {
 			c.warnf(m.at, "the tool name %s is %d characters long; clients put a prefix before it and some cut it: %d or fewer is safe", t.Name, len(t.Name), goodToolName)
 		}
@@ -99,7 +99,7 @@ func (c *compiler) lintTexts() {
 			titles[t.Title] = m.at
 		}
 	}
-	if tokens := weight / bytesPerTok; tokens > manyTokens {
+	if tokens > manyTokens {
 		c.warnf(c.file.Access.at, "the list of tools takes about %d tokens of every conversation; fewer tools, columns or filters make it lighter", tokens)
 	}
 }
