@@ -25,10 +25,12 @@ func (r *report) suggest(name string, known []string, list string) string {
 // Nearest returns the known name that is most like name, or "" when none is
 // near. Ties go to the first in alphabetical order.
 func Nearest(name string, known []string) string {
-	best, bestDistance := "", 1+max(1, min(3, len(name)/3))
+	limit := 1 + max(1, min(3, len(name)/3))
+	best, bestDistance := "", limit
 	folded := fold(name)
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := distance(folded, fold(k), bestDistance); d < bestDistance {
+	for _, k := range known {
+		d := distance(folded, fold(k), min(bestDistance+1, limit))
+		if d < bestDistance || best != "" && d == bestDistance && k < best {
 			best, bestDistance = k, d
 		}
 	}
@@ -37,6 +39,9 @@ func Nearest(name string, known []string) string {
 
 // fold removes what people vary: case, separators, and MCP's suffix of hints.
 func fold(s string) string {
+	// No database has longer names than 63 bytes; those that are made up are
+	// told apart by their beginning.
+	s = s[:min(len(s), 256)]
 	s = strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' {
 			return -1
