@@ -12,7 +12,7 @@ import (
 // RollbackRequest is which revision to make live again, and what its builder
 // knows.
 type RollbackRequest struct {
-	Number int     // of the revision; without a Digest
+	Number int     // of the revision; 0: by Digest
 	Digest string  // whole, or its first 12 or more hex digits
 	Expect *string // digest the builder saw live; nil: whatever is live
 }
@@ -39,7 +39,7 @@ func (s *Service) Rollback(ctx context.Context, by events.Actor, surface id.Surf
 		if req.Expect != nil && (live == nil || live.Digest != *req.Expect) {
 			return nil, fault.New(fault.Conflict, "live_moved", "Nothing was changed: another revision went live since you looked. Look again, then roll back.")
 		}
-		if req.Digest == "" {
+		if req.Number != 0 {
 			r, err = revisionByNumber(ctx, q, by.Organization, surface, req.Number)
 		} else {
 			r, err = revisionByDigest(ctx, q, by.Organization, surface, req.Digest)

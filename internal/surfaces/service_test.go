@@ -178,7 +178,7 @@ func TestRollbackMakesAnEarlierRevisionLive(t *testing.T) {
 	if err != nil || back.Number != 1 || !back.Live || w.live(w.alice) != 1 {
 		t.Errorf("rollback: %+v, %v", back, err)
 	}
-	for _, number := range []int{0, -1, 3, 1 << 40} {
+	for _, number := range []int{-1, 3, 1 << 40} {
 		_, err := w.service.Rollback(t.Context(), w.alice.actor(), w.alice.surface, RollbackRequest{Number: number})
 		wantKind(t, err, fault.NotFound)
 	}
