@@ -148,7 +148,8 @@ next. docs/cli.md is the reference.`,
 		}
 		help(cmd, args)
 	})
-	root.PersistentFlags().BoolVar(&p.json, "json", false, "print one JSON object instead of text, and ask nothing")
+	root.PersistentFlags().BoolVar(&p.json, "json", p.json, "print one JSON object instead of text, and ask nothing")
+	root.PersistentFlags().Lookup("json").DefValue = "false" // what help shows
 	root.PersistentFlags().BoolVar(&s.insecure, "insecure", false, "allow a server over plain http that is not on this machine")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
 	root.AddCommand(
