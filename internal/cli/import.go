@@ -103,6 +103,9 @@ func (s *session) importByConnection(ctx context.Context, w *workplace, f import
 		return answer, err
 	}
 	snapshot, err := readCatalogs(ctx, dsn, importOptions(f, w.repo))
+	if err != nil && f.dbURL == "" && s.env.Getenv("SUPABASE_DB_URL") == "" {
+		err = fmt.Errorf("%w\nThat is the local database of %s: start it with supabase start, or set SUPABASE_DB_URL to the one you mean", err, configPath)
+	}
 	if err != nil {
 		return answer, err
 	}
