@@ -195,13 +195,18 @@ func metadataOf(h http.Header) string {
 	return ""
 }
 
+// public is of the checks that only a surface with sign-in needs.
+func public() Finding {
+	return Finding{Status: Skip, Summary: "Not looked at: the surface is public."}
+}
+
 // challenge looks at both ways clients ask first: some read it from GET.
 func (v *visit) challenge(ctx context.Context) Finding {
 	if !v.answered {
 		return skipped()
 	}
 	if v.status == http.StatusOK {
-		return Finding{Status: Skip, Summary: "Not looked at: the surface is public."}
+		return public()
 	}
 	p, err := v.ask(ctx, http.MethodGet, v.address, "chumbo-doctor", nil)
 	if err != nil {
@@ -220,6 +225,9 @@ func (v *visit) challenge(ctx context.Context) Finding {
 // resource compares the URL as typed with what the metadata says, byte for
 // byte, as clients do (RFC 9728 section 3.3).
 func (v *visit) resource(ctx context.Context) Finding {
+	if v.status == http.StatusOK {
+		return public()
+	}
 	if v.metadata == "" {
 		return skipped()
 	}
@@ -265,6 +273,9 @@ func difference(typed, named string) string {
 // The issuer's path belongs into that address (RFC 8414 section 3.1): Supabase's
 // ends in /auth/v1, and without it there is nothing.
 func (v *visit) issuer(ctx context.Context) Finding {
+	if v.status == http.StatusOK {
+		return public()
+	}
 	if v.described.Resource == "" {
 		return skipped()
 	}
