@@ -26,7 +26,7 @@ func (s *Service) Served(project tenants.Project) (ok bool, why string) {
 		return false, "Nothing of this project is served until your organization proves that it owns it: its issuer is on another origin than its API."
 	}
 	if s.RequireOwnership {
-		return false, "Nothing of this project is served until your organization proves that it owns it, or the operator of a server of your own sets CHUMBO_REQUIRE_OWNERSHIP=false."
+		return false, "Nothing of this project is served until your organization proves that it owns it, or whoever runs this server sets CHUMBO_REQUIRE_OWNERSHIP=false."
 	}
 	return true, ""
 }

@@ -56,7 +56,7 @@ func catalogError(err error) error {
 	case e.Code == "PGRST106":
 		return fault.Wrap(e, fault.NotFound, "catalog_schema", "The project's Data API does not expose the schema public, where chumbo_catalog() belongs. Expose it in the project's API settings, or import with the connection string (chumbo import).")
 	case e.Code == "PGRST202" || e.Status == http.StatusNotFound:
-		return fault.Wrap(e, fault.NotFound, "catalog_missing", "The project has no function public.chumbo_catalog() yet. Run the SQL shown here in its SQL editor, or as a migration, and try again; right after that the Data API may need some seconds to see it.")
+		return fault.Wrap(e, fault.NotFound, "catalog_missing", "The project has no function public.chumbo_catalog() yet. Run the SQL that makes it in the SQL editor, or apply the migration, and try again; right after that the Data API may need some seconds to see it.")
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func ownershipError(err error) error {
 	case e.Code == "42501":
 		return fault.Wrap(e, fault.Forbidden, "ownership_not_callable", "The project has the function chumbo_ownership(), but the role anon may not call it. Run the SQL shown here again, whole: its last lines grant that.")
 	case e.Code == "PGRST202" || e.Status == http.StatusNotFound:
-		return fault.Wrap(e, fault.NotFound, "ownership_missing", "The project has no function public.chumbo_ownership() yet. Run the SQL shown here in its SQL editor, or as a migration, and try again; right after that the Data API may need some seconds to see it.")
+		return fault.Wrap(e, fault.NotFound, "ownership_missing", "The project has no function public.chumbo_ownership() yet. Run the SQL that makes it in the SQL editor, or apply the migration, and try again; right after that the Data API may need some seconds to see it.")
 	}
 	return err
 }

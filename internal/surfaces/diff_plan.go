@@ -64,7 +64,7 @@ func (d *differ) list(before, after *Tool) {
 		d.add(ChangeBehaviour, "a page has %d rows unless the call says otherwise, it was %d", is.DefaultLimit, was.DefaultLimit)
 	}
 	if was.DetailTool != is.DetailTool {
-		d.add(ChangeBehaviour, "sends to %s for a row that is too large, it was %s", toolOrNone(is.DetailTool), toolOrNone(was.DetailTool))
+		d.add(ChangeBehaviour, "names %s for rows that are too large, it was %s", toolOrNone(is.DetailTool), toolOrNone(was.DetailTool))
 	}
 }
 
