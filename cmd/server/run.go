@@ -73,7 +73,7 @@ func serve(ctx context.Context, cfg app.Config, withWorker bool, stderr io.Write
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listen on %s: %w", cfg.Listen, err), server.Close(ctx))
+		return errors.Join(fmt.Errorf("listen on %s (CHUMBO_LISTEN): %w", cfg.Listen, err), server.Close(ctx))
 	}
 	if err := announceSetup(ctx, server, cfg, stderr); err != nil {
 		return errors.Join(err, listener.Close(), server.Close(ctx))
@@ -116,7 +116,7 @@ func migrate(ctx context.Context, args, environ []string, stdout, stderr io.Writ
 	if err := app.Migrate(ctx, cfg); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(stdout, "The database is at this version. Next: start the server, which prints the setup code of the first owner; or make one now with server bootstrap -email you@example.com -organization Acme")
+	_, err = fmt.Fprintln(stdout, "The database is at this version. Next: start the server. While nobody owns it, it prints the setup code of the first owner; or make one now with server bootstrap -email you@example.com -organization Acme")
 	return err
 }
 
