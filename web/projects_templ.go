@@ -431,7 +431,7 @@ func projectCard(card ProjectCard) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = badge(ToneGood, "nothing open").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = badge(ToneGood, "nothing to do").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

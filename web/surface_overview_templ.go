@@ -891,7 +891,7 @@ func surfaceSwitch(h SurfaceHead) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if h.MayWrite {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<div><button class=\"button button-plain\">Turn the switch</button> <span class=\"muted\">In force everywhere within 5 seconds.</span></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<div class=\"actions\"><button class=\"button button-plain\">Turn the switch</button><span class=\"muted\">In force everywhere within 5 seconds.</span></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
