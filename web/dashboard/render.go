@@ -120,7 +120,9 @@ func (d *dashboard) writeError(err error, c echo.Context) {
 		f := fault.From(err)
 		p.Status, p.Title, p.Text = f.Kind.Status(), f.Kind.Title(), f.Message
 		for _, issue := range f.Issues {
-			p.Issues = append(p.Issues, issue.Message)
+			if !strings.Contains(f.Message, issue.Message) { // said already
+				p.Issues = append(p.Issues, issue.Message)
+			}
 		}
 		var probe *builders.ProbeRefused
 		if f.Kind == fault.Internal && !errors.As(err, &probe) {
