@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
-	"github.com/chumbo-dev/chumbo/internal/localpg"
 )
 
 const testToken = "cat_5b1c a token of the test's"
@@ -28,34 +26,7 @@ func digestOfToken(token string) string {
 // nasty connects to a fresh database with testdata/nasty.sql in it.
 func nasty(t *testing.T) *pgx.Conn {
 	t.Helper()
-	server := localpg.Shared(t)
-	template, err := server.Template(t.Context(), "surfaces-nasty", func(ctx context.Context, dsn string) error {
-		conn, err := pgx.Connect(ctx, dsn)
-		if err != nil {
-			return err
-		}
-		defer conn.Close(ctx) //nolint:errcheck // a test's connection
-		for _, role := range []string{"anon", "authenticated"} {
-			if _, err := conn.Exec(ctx, `do $$ begin create role `+role+`; exception when duplicate_object or unique_violation then null; end $$`); err != nil {
-				return err
-			}
-		}
-		sql, err := os.ReadFile("testdata/nasty.sql")
-		if err != nil {
-			return err
-		}
-		_, err = conn.Exec(ctx, string(sql))
-		return err
-	})
-	if err != nil {
-		t.Fatalf("build template: %v", err)
-	}
-	conn, err := pgx.Connect(t.Context(), server.Clone(t, template))
-	if err != nil {
-		t.Fatalf("connect: %v", err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
+	return database(t, "nasty")
 }
 
 var nastySchemas = []string{"public", `my "odd" schema`}

@@ -19,8 +19,14 @@ import (
 // fixture connects to a fresh database with testdata/schema.sql in it.
 func fixture(t *testing.T) *pgx.Conn {
 	t.Helper()
+	return database(t, "schema")
+}
+
+// database is a connection to a database of its own, made by testdata/name.sql.
+func database(t *testing.T, name string) *pgx.Conn {
+	t.Helper()
 	server := localpg.Shared(t)
-	template, err := server.Template(t.Context(), "surfaces-schema", func(ctx context.Context, dsn string) error {
+	template, err := server.Template(t.Context(), "surfaces-"+name, func(ctx context.Context, dsn string) error {
 		conn, err := pgx.Connect(ctx, dsn)
 		if err != nil {
 			return err
@@ -32,7 +38,7 @@ func fixture(t *testing.T) *pgx.Conn {
 				return err
 			}
 		}
-		sql, err := os.ReadFile("testdata/schema.sql")
+		sql, err := os.ReadFile("testdata/" + name + ".sql")
 		if err != nil {
 			return err
 		}
