@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type authServer struct {
 
 	mu    sync.Mutex // guards state; never held across a query
 	state authState
+
+	refreshes atomic.Int64 // refresh calls, whatever came of them
 }
 
 type authRoute struct {

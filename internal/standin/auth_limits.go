@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -33,15 +34,36 @@ type bucketLevel struct {
 }
 
 // limited refuses calls beyond the bucket. There is no Retry-After. Without a
-// header that names the caller's address nothing is limited.
+// header that names the caller's address nothing is limited, unless the
+// connection's own address counts.
 func (a *authServer) limited(b bucket, h func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		address, _, _ := strings.Cut(r.Header.Get(a.cfg.limitHeader), ",")
-		if a.cfg.limitHeader != "" && address != "" && !a.takeFrom(b, strings.TrimSpace(address)) {
+		if address := a.limitedAddress(r); address != "" && !a.takeFrom(b, address) {
 			return newAuthError(http.StatusTooManyRequests, "over_request_rate_limit", "Request rate limit reached")
 		}
 		return h(w, r)
 	}
+}
+
+func (a *authServer) limitedAddress(r *http.Request) string {
+	switch {
+	case a.cfg.limitConnection:
+		return connectionAddress(r)
+	case a.cfg.limitHeader != "":
+		address, _, _ := strings.Cut(r.Header.Get(a.cfg.limitHeader), ",")
+		return strings.TrimSpace(address)
+	default:
+		return ""
+	}
+}
+
+// connectionAddress is where the connection comes from, without its port.
+func connectionAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
 }
 
 func (a *authServer) takeFrom(b bucket, address string) bool {

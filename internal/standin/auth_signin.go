@@ -91,20 +91,6 @@ func signupDisabled() error {
 	return newAuthError(http.StatusUnprocessableEntity, "signup_disabled", "Signups not allowed for this instance")
 }
 
-// checkCaptcha lets a call with the service key through without one.
-func (a *authServer) checkCaptcha(r *http.Request, token string) error {
-	if a.cfg.captcha == nil || a.isAdmin(r) {
-		return nil
-	}
-	if token == "" {
-		return newAuthError(http.StatusBadRequest, "captcha_failed", "captcha protection: request disallowed (no captcha_token found)")
-	}
-	if !a.cfg.captcha(token) {
-		return newAuthError(http.StatusBadRequest, "captcha_failed", "captcha protection: request disallowed (invalid-input-response)")
-	}
-	return nil
-}
-
 func (a *authServer) plainRefresh(w http.ResponseWriter, r *http.Request, in *credentials) error {
 	if _, _, ok := parseV2(in.RefreshToken); len(in.RefreshToken) != v1TokenLength && !ok {
 		return invalidInput("Refresh token is not valid")

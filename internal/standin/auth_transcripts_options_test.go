@@ -194,7 +194,7 @@ func (rp *replay) optionSteps() {
 	}
 	rp.before["j60-captcha-password-grant-without-token"] = func() {
 		rp.vars[refreshNo(383)] = rp.signIn(alice, "alice-password").refresh
-		cfg.captcha = func(token string) bool { return token == "solved" }
+		cfg.captcha = singleUse(func(token string) bool { return token == "solved" })
 	}
 	rp.before["j64-email-provider-disabled-password"] = func() { cfg.captcha, cfg.emailOff = nil, true }
 	rp.before["j66-signup-disabled"] = func() { cfg.emailOff, cfg.signupOff = false, true }

@@ -58,13 +58,21 @@ type authConfig struct {
 	authorizationPath   string        // of the consent page; empty means "not configured"
 	allowList           []string      // redirect globs besides the site URL
 
-	confirmationOn bool          // sign-ups wait for a mail
-	signupOff      bool          // nobody new may sign up
-	emailOff       bool          // no sign-in by email
-	mailInterval   time.Duration // between mails to one address; 0 means a minute
-	mailQuota      int           // mails in all per hour while confirmationOn; 0 means no limit
-	limitHeader    string        // header that carries the client's address; empty switches the buckets off
-	captcha        func(token string) bool
+	confirmationOn  bool          // sign-ups wait for a mail
+	signupOff       bool          // nobody new may sign up
+	emailOff        bool          // no sign-in by email
+	magicLinkOff    bool          // no sign-in by mailed links and codes
+	anonymousOn     bool          // anonymous sign-ins are allowed
+	noMailCodes     bool          // mails show the link only
+	mailInterval    time.Duration // between mails to one address; 0 means a minute
+	mailQuota       int           // mails in all per hour while confirmationOn; 0 means no limit
+	limitHeader     string        // header that carries the client's address; empty switches the buckets off
+	limitConnection bool          // the buckets are per address of the connection
+	captcha         captchaCheck  // nil means that none is needed
+
+	totpEnrollOff  bool          // no new factors
+	totpVerifyOff  bool          // no challenges and codes
+	lowAALLifetime time.Duration // of aal1 sessions of people with a factor; 0 means no limit
 
 	refreshV2         bool          // refresh tokens that carry session and counter
 	singleSession     bool          // a new session ends refreshing of the older ones

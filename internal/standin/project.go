@@ -40,6 +40,30 @@ type Options struct {
 	SiteURL         string // the app's own address; empty means the project's, which has the consent page
 	NoConsentPath   bool   // the OAuth server has no authorization path: half configured
 
+	// How people sign in, as the project's owner sets it in the dashboard.
+	ConfirmationOn  bool          // sign-ups wait for a mail
+	SignupOff       bool          // nobody new may sign up
+	EmailOff        bool          // no sign-in by email, password included
+	MagicLinkOff    bool          // no mailed links and codes; the password still works
+	AnonymousOn     bool          // anonymous sign-ins are allowed
+	TOTPEnrollOff   bool          // nobody may add a second factor
+	TOTPVerifyOff   bool          // factors that exist cannot be used
+	LowAALLifetime  time.Duration // of aal1 sessions of people with a second factor; 0 means no limit
+	SessionLifetime time.Duration // of every session; 0 means no limit
+	SingleSession   bool          // a new sign-in ends refreshing of the older ones
+	NoMailCodes     bool          // mails show a link only, as Supabase's default templates do
+	MailInterval    time.Duration // between mails to one address; 0 means a minute
+
+	// Captcha is the captcha provider: it says whether a widget's token is
+	// good. A token is good once. nil means that no captcha is needed.
+	Captcha func(token string) bool
+	// Providers are social providers that are switched on, "github" for one.
+	// Their page is the stand-in's own and asks whom to sign in.
+	Providers []string
+	// RateLimits switches Auth's request limits on, per address of the
+	// connection: 30 at once, then a few a minute.
+	RateLimits bool
+
 	// SelfHosted plays the published self-hosted gateway: everything under
 	// /auth/v1 but a few routes demands an apikey, and the inserted form of
 	// the OAuth metadata URL is not rewritten.
@@ -176,6 +200,23 @@ func authConfigOf(o Options) authConfig {
 		tokenLifetime:     o.TokenLifetime,
 		authorizationPath: "/oauth/consent",
 		allowList:         o.RedirectURLs,
+
+		confirmationOn:  o.ConfirmationOn,
+		signupOff:       o.SignupOff,
+		emailOff:        o.EmailOff,
+		magicLinkOff:    o.MagicLinkOff,
+		anonymousOn:     o.AnonymousOn,
+		noMailCodes:     o.NoMailCodes,
+		mailInterval:    o.MailInterval,
+		totpEnrollOff:   o.TOTPEnrollOff,
+		totpVerifyOff:   o.TOTPVerifyOff,
+		lowAALLifetime:  o.LowAALLifetime,
+		sessionTimebox:  o.SessionLifetime,
+		singleSession:   o.SingleSession,
+		limitConnection: o.RateLimits,
+	}
+	if o.Captcha != nil {
+		config.captcha = singleUse(o.Captcha)
 	}
 	if o.NoConsentPath {
 		config.authorizationPath = ""
