@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/google/uuid"
 )
 
 type APIToken struct {
@@ -36,6 +37,12 @@ type AuditEvent struct {
 	Address        string
 }
 
+type BridgeLimit struct {
+	Key         []byte
+	WindowStart time.Time
+	Used        int32
+}
+
 type Builder struct {
 	ID                id.Builder
 	Email             string
@@ -59,6 +66,24 @@ type BuilderSession struct {
 	SeenAt         time.Time
 	ExpiresAt      time.Time
 	EndedAt        *time.Time
+}
+
+type ConnectionStep struct {
+	OrganizationID id.Organization
+	ID             id.Step
+	At             time.Time
+	SurfaceID      id.Surface
+	Step           string
+	Outcome        string
+	Code           string
+	Address        []byte
+	ClientID       string
+	ClientName     string
+	ClientVersion  string
+	Agent          string
+	SignInID       *id.SignIn
+	GrantID        *id.Grant
+	RequestID      string
 }
 
 type DeviceAuthorization struct {
@@ -85,6 +110,44 @@ type Domain struct {
 	Host           string
 	VerifiedAt     *time.Time
 	CreatedAt      time.Time
+}
+
+type EndUserSession struct {
+	OrganizationID    id.Organization
+	ID                id.Visit
+	ProjectID         id.Project
+	UpstreamSessionID id.Upstream
+	TokenHash         []byte
+	CreatedAt         time.Time
+	ExpiresAt         time.Time
+	EndedAt           *time.Time
+}
+
+type Grant struct {
+	OrganizationID    id.Organization
+	ID                id.Grant
+	SurfaceID         id.Surface
+	ProjectID         id.Project
+	Kind              string
+	Issuer            string
+	Subject           string
+	ClientID          string
+	ClientName        string
+	Asked             []string
+	Scopes            []string
+	ReadOnly          bool
+	Writes            []string
+	ApprovedRedirects []string
+	UpstreamSessionID id.Upstream
+	TokenHash         []byte
+	TokenHint         string
+	CreatedAt         time.Time
+	ApprovedAt        time.Time
+	ExpiresAt         time.Time
+	LastUsedAt        *time.Time
+	FirstCallAt       *time.Time
+	RevokedAt         *time.Time
+	RevokedWhy        string
 }
 
 type InstanceFact struct {
@@ -136,6 +199,26 @@ type Notice struct {
 	DismissedAt    *time.Time
 }
 
+type OauthClient struct {
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+	ClientID       string
+	Kind           string
+	Name           string
+	RedirectUris   []string
+	AuthMethods    []string
+	SecretHash     []byte
+	Metadata       json.RawMessage
+	Fingerprint    []byte
+	Jwks           []byte
+	JWKSURI        string
+	JwksAt         *time.Time
+	FetchedAt      *time.Time
+	FreshUntil     *time.Time
+	CreatedAt      time.Time
+	LastUsedAt     time.Time
+}
+
 type Organization struct {
 	ID        id.Organization
 	Slug      string
@@ -179,6 +262,17 @@ type ProjectLogo struct {
 	Digest         []byte
 	Png            []byte
 	CreatedAt      time.Time
+}
+
+type RefreshChain struct {
+	OrganizationID id.Organization
+	ID             id.Chain
+	GrantID        id.Grant
+	Generation     int32
+	RotatedAt      time.Time
+	CreatedAt      time.Time
+	IdleUntil      time.Time
+	EndedAt        *time.Time
 }
 
 type Registration struct {
@@ -229,6 +323,61 @@ type SetupCode struct {
 	CreatedAt time.Time
 }
 
+type SignIn struct {
+	OrganizationID    id.Organization
+	ID                id.SignIn
+	SurfaceID         id.Surface
+	ProjectID         id.Project
+	UrlRef            string
+	Purpose           string
+	ClientID          string
+	RedirectUri       string
+	State             string
+	StateGiven        bool
+	CodeChallenge     string
+	Scopes            []string
+	Ask               bool
+	CookieHash        []byte
+	UpstreamState     []byte
+	UpstreamVerifier  []byte
+	Email             string
+	Pending           []byte
+	HandOver          []byte
+	UpstreamSessionID *id.Upstream
+	GrantID           *id.Grant
+	CodeHash          []byte
+	CodeUntil         *time.Time
+	CodeUsedAt        *time.Time
+	ChainID           *id.Chain
+	CreatedAt         time.Time
+	ExpiresAt         time.Time
+	FinishedAt        *time.Time
+}
+
+type SignInSetting struct {
+	OrganizationID  id.Organization
+	ProjectID       id.Project
+	Method          string
+	ClientID        string
+	ClientSecret    []byte
+	ClientSource    string
+	ClientRedirect  string
+	CaptchaProvider string
+	CaptchaSiteKey  string
+	CaptchaNeeded   bool
+	UpdatedAt       time.Time
+}
+
+type SigningKey struct {
+	Kid        string
+	PrivateKey []byte
+	PublicJwk  json.RawMessage
+	CreatedAt  time.Time
+	SignsFrom  time.Time
+	SignsUntil time.Time
+	GoneAt     time.Time
+}
+
 type Surface struct {
 	OrganizationID id.Organization
 	ID             id.Surface
@@ -263,4 +412,31 @@ type Throttle struct {
 	Failures     int32
 	WindowStart  time.Time
 	BlockedUntil *time.Time
+}
+
+type UpstreamSession struct {
+	OrganizationID id.Organization
+	ID             id.Upstream
+	ProjectID      id.Project
+	Issuer         string
+	Subject        string
+	Email          string
+	Kind           string
+	ClientID       string
+	Version        int32
+	AccessToken    []byte
+	RefreshToken   []byte
+	AccessUntil    time.Time
+	RefreshUntil   *time.Time
+	RefreshBy      *uuid.UUID
+	CreatedAt      time.Time
+	RefreshedAt    time.Time
+	EndedAt        *time.Time
+	EndedWhy       string
+}
+
+type UsedState struct {
+	OrganizationID id.Organization
+	Jti            []byte
+	ExpiresAt      time.Time
 }

@@ -47,6 +47,18 @@ type (
 	RegistrationKind struct{}
 	// NoticeKind marks ids of notices to an organization.
 	NoticeKind struct{}
+	// GrantKind marks ids of grants, a caller's permission to a client.
+	GrantKind struct{}
+	// ChainKind marks ids of chains of refresh tokens.
+	ChainKind struct{}
+	// UpstreamKind marks ids of sessions kept at a project's Auth.
+	UpstreamKind struct{}
+	// VisitKind marks ids of end users' browser sessions.
+	VisitKind struct{}
+	// SignInKind marks ids of sign-ins under way.
+	SignInKind struct{}
+	// StepKind marks ids of steps of an attempt to connect.
+	StepKind struct{}
 )
 
 func (OrganizationKind) prefix() string { return "org" }
@@ -62,6 +74,12 @@ func (SessionKind) prefix() string      { return "ses" }
 func (DeviceKind) prefix() string       { return "dev" }
 func (RegistrationKind) prefix() string { return "reg" }
 func (NoticeKind) prefix() string       { return "ntc" }
+func (GrantKind) prefix() string        { return "grt" }
+func (ChainKind) prefix() string        { return "chn" }
+func (UpstreamKind) prefix() string     { return "ups" }
+func (VisitKind) prefix() string        { return "vis" }
+func (SignInKind) prefix() string       { return "sgn" }
+func (StepKind) prefix() string         { return "stp" }
 
 // The id types of the product's nouns.
 type (
@@ -91,6 +109,18 @@ type (
 	Registration = ID[RegistrationKind]
 	// Notice identifies a notice to an organization, shown as ntc_….
 	Notice = ID[NoticeKind]
+	// Grant identifies a grant, shown as grt_….
+	Grant = ID[GrantKind]
+	// Chain identifies a chain of refresh tokens, shown as chn_….
+	Chain = ID[ChainKind]
+	// Upstream identifies a session kept at a project's Auth, shown as ups_….
+	Upstream = ID[UpstreamKind]
+	// Visit identifies an end user's browser session, shown as vis_….
+	Visit = ID[VisitKind]
+	// SignIn identifies a sign-in under way, shown as sgn_….
+	SignIn = ID[SignInKind]
+	// Step identifies one step of an attempt to connect, shown as stp_….
+	Step = ID[StepKind]
 )
 
 // ID is a UUIDv7 tagged with the kind of thing it identifies. The zero value

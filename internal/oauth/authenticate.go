@@ -29,6 +29,13 @@ type Config struct {
 	Projects  int              // bound of remembered key sets; 20,000
 }
 
+// Bridge admits what Chumbo itself issued: access tokens and personal tokens
+// of bridge surfaces. *bridge.Service is one. Errors as Authenticate's.
+type Bridge interface {
+	Admit(ctx context.Context, ep *tenants.Endpoint, token string) (*Caller, error)
+	AdmitPersonal(ctx context.Context, ep *tenants.Endpoint, token string) (*Caller, error)
+}
+
 // Authenticator turns a request's Authorization into a Caller. It is safe for
 // concurrent use.
 type Authenticator struct {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -12,9 +13,11 @@ import (
 // Mode is how a caller was admitted.
 type Mode string
 
-// The modes of CallerKey. Only direct and public are served by this version.
+// The modes of CallerKey that this version serves. A personal token is bridge,
+// with its own id as the client.
 const (
 	ModeDirect Mode = "direct"
+	ModeBridge Mode = "bridge"
 	ModePublic Mode = "public"
 )
 
@@ -36,6 +39,38 @@ type Caller struct {
 	Scopes  []string    // granted to the token
 	Role    string      // role claim; "anon" for public
 	Claims  json.RawMessage
+
+	Grant   id.Grant // of bridge; zero otherwise
+	Allowed *Allowed // what the grant allows; nil where nothing but scopes limits
+	Session Session  // of bridge: where Token comes from; nil otherwise
+}
+
+// Allowed is what an end user agreed to when they allowed a client: it never
+// widens by itself.
+type Allowed struct {
+	ReadOnly bool     // no tool that writes
+	Writes   []string // effects of the tools that may write (surfaces.Tool.Effect)
+}
+
+// Session hands out the project's own token of a caller whose session at the
+// project is kept by us. Nothing is asked of the project until a call needs
+// it. Errors: fault.Unauthenticated when the session has ended there (the
+// client must sign in again), fault.Unavailable when that cannot be told now.
+type Session interface {
+	// Token is the project's access token, good for 30 s at least as a rule.
+	Token(ctx context.Context) (seal.Secret, error)
+	// Renew is called with the token that the project refused, and returns
+	// another one.
+	Renew(ctx context.Context, refused seal.Secret) (seal.Secret, error)
+}
+
+// ProjectToken is the project's own token for calls as this caller. Errors as
+// Session's; an anonymous caller has none and must not ask.
+func (c *Caller) ProjectToken(ctx context.Context) (seal.Secret, error) {
+	if c.Session != nil {
+		return c.Session.Token(ctx)
+	}
+	return c.Token, nil
 }
 
 // Missing returns the named scopes the caller does not hold.

@@ -35,12 +35,24 @@ const (
 // Access is who may call, with every default applied.
 type Access struct {
 	Modes          []Mode   `json:"modes"`                     // declared order
-	Authorization  string   `json:"authorization,omitempty"`   // "direct" when Modes has oauth
+	Authorization  string   `json:"authorization,omitempty"`   // AuthorizationDirect or AuthorizationBridge when Modes has oauth
 	Advertise      []string `json:"advertise,omitempty"`       // metadata scopes_supported; left out when empty
 	Require        []string `json:"require,omitempty"`         // every delegated token needs all of these
 	Roles          []string `json:"roles,omitempty"`           // accepted role claims; default [authenticated]
 	AnonymousUsers bool     `json:"anonymous_users,omitempty"` // admit is_anonymous users
 	Origins        []string `json:"origins,omitempty"`         // browser origins allowed; empty means any
+	Scopes         []string `json:"scopes,omitempty"`          // bridge: every scope the surface knows, of advertise, require and the tools
+}
+
+// Who the authorization server of an oauth surface is.
+const (
+	AuthorizationDirect = "direct" // the project's Supabase Auth
+	AuthorizationBridge = "bridge" // Chumbo, in front of it
+)
+
+// Bridged reports whether Chumbo is the surface's authorization server.
+func (a Access) Bridged() bool {
+	return a.Has(ModeOAuth) && a.Authorization == AuthorizationBridge
 }
 
 // Has reports whether the mode is declared.
@@ -77,6 +89,12 @@ type Tool struct {
 	Get  *GetPlan  `json:"get,omitempty"`
 	RPC  *RPCPlan  `json:"rpc,omitempty"`
 }
+
+// Effect says what a writing tool does to the project, in one stable word
+// list, such as "crm_archive rpc public.archive_customer destructive"; empty
+// for a tool that only reads. A grant remembers the effects its user agreed
+// to: a tool that writes something else, or is destructive now, has another.
+func (t *Tool) Effect() string { panic("not built") }
 
 // Annotations are MCP's four tool hints, always all stated.
 type Annotations struct {

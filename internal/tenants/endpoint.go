@@ -23,6 +23,11 @@ type Endpoint struct {
 	URLs         []Resource // every registered URL of the surface, primary first
 }
 
+// CanGrant reports whether a sign-in at the surface's authorization server can
+// bring the scope: what the project's own metadata offers in direct mode, what
+// the surface knows in bridge mode.
+func (e *Endpoint) CanGrant(scope string) bool { panic("not built") }
+
 // ProjectRef is what a request needs to know of a project.
 type ProjectRef struct {
 	ID              id.Project
@@ -33,6 +38,8 @@ type ProjectRef struct {
 	PublishableKey  string
 	ScopesSupported []string
 	Logo            string // digest of the project's logo in hex; empty for none
+	Name            string // as shown to people
+	SignInPaused    bool   // ownership was not found three times: nobody is signed in until it is (Ownership.SignInPaused)
 }
 
 // State is a surface's switch.
@@ -51,6 +58,7 @@ type Resource struct {
 	Base string // scheme://host[:port] of the host it was reached by
 	Path string // /acme/mcp
 	Root bool   // the host's root surface
+	Ref  string // names it in addresses of pages: its row, and which base of the host; see Directory.ByRef
 }
 
 // URL is the resource identifier as advertised (RFC 8707, RFC 9728), byte for
