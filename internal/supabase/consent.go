@@ -3,9 +3,6 @@ package supabase
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -74,12 +71,9 @@ func (c *Client) registerCheck(ctx context.Context, origin string) (string, erro
 }
 
 func (c *Client) beginConsent(ctx context.Context, origin, clientID string) (Consent, error) {
-	verifier := make([]byte, 32)
-	_, _ = rand.Read(verifier) // never fails (crypto/rand)
-	challenge := sha256.Sum256([]byte(base64.RawURLEncoding.EncodeToString(verifier)))
 	query := url.Values{
 		"response_type": {"code"}, "client_id": {clientID}, "redirect_uri": {checkRedirect}, "scope": {"email"},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}, "code_challenge_method": {"S256"},
+		"code_challenge": {Challenge(NewVerifier())}, "code_challenge_method": {"S256"},
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/auth/v1/oauth/authorize?"+query.Encode(), nil)
 	if err != nil {
