@@ -88,12 +88,14 @@ func (a *authServer) addRoutes() {
 	a.on("POST /admin/oauth/clients/{id}/regenerate_secret", a.needsOAuth(a.adminOnly(a.regenerateSecret)))
 	a.on("POST /admin/generate_link", a.adminOnly(a.generateLink))
 	a.on("GET /admin/users/{id}", a.adminOnly(a.adminUser))
+	a.on("GET /admin/users/{id}/factors", a.adminOnly(a.adminFactors))
 
 	a.on("POST /signup", a.limited(bucketSignup, a.signup))
 	a.on("POST /token", a.limited(bucketToken, a.token))
 	a.on("POST /otp", a.limited(bucketMail, a.otp))
 	a.on("POST /magiclink", a.limited(bucketMail, a.otp))
 	a.on("POST /recover", a.limited(bucketMail, a.recover))
+	a.on("POST /resend", a.limited(bucketMail, a.resend))
 	a.on("GET /verify", a.limited(bucketVerify, a.verifyLink))
 	a.on("POST /verify", a.limited(bucketVerify, a.verifyCode))
 	a.on("GET /authorize", a.externalAuthorize)
@@ -101,6 +103,12 @@ func (a *authServer) addRoutes() {
 	a.on("GET /user", a.getUser)
 	a.on("PUT /user", a.limited(bucketUser, a.putUser))
 	a.on("POST /logout", a.logout)
+	a.on("POST /factors", a.enrollFactor)
+	a.on("DELETE /factors/{id}", a.unenrollFactor)
+	a.on("POST /factors/{id}/challenge", a.challengeFactor)
+	a.on("POST /factors/{id}/verify", a.verifyFactor)
+	a.on("POST /sso", a.ssoOff)
+	a.on("POST /passkeys/authentication/options", a.passkeysOff)
 }
 
 func (a *authServer) on(pattern string, h func(http.ResponseWriter, *http.Request) error) {

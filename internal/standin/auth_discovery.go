@@ -44,6 +44,7 @@ func (a *authServer) settings(w http.ResponseWriter, _ *http.Request) error {
 	for _, name := range knownProviders {
 		external[name] = a.cfg.providers[name].url != ""
 	}
+	external["anonymous_users"] = a.cfg.anonymousOn
 	writeAuthJSON(w, http.StatusOK, map[string]any{
 		"external":                         external,
 		"disable_signup":                   a.cfg.signupOff,

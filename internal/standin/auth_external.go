@@ -113,11 +113,10 @@ func (a *authServer) redirectWithTokens(w http.ResponseWriter, r *http.Request, 
 	if err := a.sign(i, p); err != nil {
 		return err
 	}
-	lifetime := a.cfg.tokenLifetime
 	params := url.Values{
 		"access_token": {i.accessT}, "token_type": {"bearer"}, "refresh_token": {i.refresh},
-		"expires_in": {strconv.Itoa(int(lifetime.Seconds()))},
-		"expires_at": {strconv.FormatInt(a.cfg.now().Add(lifetime).Unix(), 10)},
+		"expires_in": {strconv.Itoa(int(i.lifetime.Seconds()))},
+		"expires_at": {strconv.FormatInt(i.expiresAt.Unix(), 10)},
 	}
 	if f.providerToken != "" {
 		params.Set("provider_token", f.providerToken)

@@ -24,6 +24,9 @@ var (
 	bucketMail     = bucket{"mail", 30}
 	bucketSignup   = bucket{"signup", 30}
 	bucketUser     = bucket{"user", 30}
+
+	bucketFactorChallenge = bucket{"factor challenge", 75}
+	bucketFactorVerify    = bucket{"factor verify", 75}
 )
 
 type bucketKey struct{ name, address string }
@@ -38,11 +41,18 @@ type bucketLevel struct {
 // connection's own address counts.
 func (a *authServer) limited(b bucket, h func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if address := a.limitedAddress(r); address != "" && !a.takeFrom(b, address) {
-			return newAuthError(http.StatusTooManyRequests, "over_request_rate_limit", "Request rate limit reached")
+		if err := a.checkLimit(b, r); err != nil {
+			return err
 		}
 		return h(w, r)
 	}
+}
+
+func (a *authServer) checkLimit(b bucket, r *http.Request) error {
+	if address := a.limitedAddress(r); address != "" && !a.takeFrom(b, address) {
+		return newAuthError(http.StatusTooManyRequests, "over_request_rate_limit", "Request rate limit reached")
+	}
+	return nil
 }
 
 func (a *authServer) limitedAddress(r *http.Request) string {

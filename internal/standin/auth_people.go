@@ -34,6 +34,7 @@ type person struct {
 	LastSignInAt       *time.Time     `json:"last_sign_in_at,omitempty"`
 	AppMetadata        map[string]any `json:"app_metadata"`
 	UserMetadata       map[string]any `json:"user_metadata"`
+	Factors            []factorView   `json:"factors,omitempty"`
 	Identities         []identity     `json:"identities"`
 	CreatedAt          time.Time      `json:"created_at"`
 	UpdatedAt          time.Time      `json:"updated_at"`
@@ -102,6 +103,15 @@ func (p *person) confirm(now time.Time) {
 	p.UserMetadata["email_verified"] = true
 }
 
+// verifyIdentities marks the address of each identity that has it as verified.
+func (p *person) verifyIdentities() {
+	for i := range p.Identities {
+		if p.Identities[i].Email == p.Email {
+			p.Identities[i].Data["email_verified"] = true
+		}
+	}
+}
+
 func (p *person) addIdentity(provider, providerID string, data map[string]any, now time.Time) {
 	p.Identities = append(p.Identities, identity{IdentityID: uuid.NewString(), ID: providerID, UserID: p.ID, Data: data,
 		Provider: provider, LastSignInAt: now, CreatedAt: now, UpdatedAt: now, Email: p.Email})
@@ -124,14 +134,14 @@ func (a *authServer) addUser(ctx context.Context, u User) error {
 func (s people) insert(ctx context.Context, p *person) error {
 	return s.write(ctx, p, `
 insert into auth.users (id, aud, role, email, phone, encrypted_password, email_confirmed_at, confirmation_sent_at,
-  recovery_sent_at, last_sign_in_at, raw_app_meta_data, raw_user_meta_data, created_at, updated_at)
-values (@id, @aud, @role, @email, nullif(@phone, ''), nullif(@password, ''), @confirmed, @confirmation,
-  @recovery, @signed_in, @app, @meta, @created, @updated)`)
+  recovery_sent_at, last_sign_in_at, raw_app_meta_data, raw_user_meta_data, created_at, updated_at, is_anonymous)
+values (@id, @aud, @role, nullif(@email, ''), nullif(@phone, ''), nullif(@password, ''), @confirmed, @confirmation,
+  @recovery, @signed_in, @app, @meta, @created, @updated, @anonymous)`)
 }
 
 func (s people) update(ctx context.Context, p *person) error {
 	return s.write(ctx, p, `
-update auth.users set email = @email, encrypted_password = nullif(@password, ''), email_confirmed_at = @confirmed,
+update auth.users set email = nullif(@email, ''), encrypted_password = nullif(@password, ''), email_confirmed_at = @confirmed,
   confirmation_sent_at = @confirmation, recovery_sent_at = @recovery, raw_app_meta_data = @app,
   raw_user_meta_data = @meta, updated_at = @updated
 where id = @id`)
@@ -143,7 +153,7 @@ func (s people) write(ctx context.Context, p *person, sql string) error {
 			"id": p.ID, "aud": p.Aud, "role": p.Role, "email": p.Email, "phone": p.Phone, "password": p.passwordHash,
 			"confirmed": p.EmailConfirmedAt, "confirmation": p.ConfirmationSentAt, "recovery": p.RecoverySentAt,
 			"signed_in": p.LastSignInAt, "app": p.AppMetadata, "meta": p.UserMetadata,
-			"created": p.CreatedAt, "updated": p.UpdatedAt,
+			"created": p.CreatedAt, "updated": p.UpdatedAt, "anonymous": p.IsAnonymous,
 		})
 		if err != nil {
 			return err
@@ -202,11 +212,11 @@ func (s people) find(ctx context.Context, where, arg string) (*person, error) {
 	err := s.pool.QueryRow(ctx, `
 select id::text, coalesce(aud, ''), coalesce(role, ''), coalesce(email, ''), coalesce(phone, ''), coalesce(encrypted_password, ''),
   email_confirmed_at, email_confirmed_at, confirmation_sent_at, recovery_sent_at, last_sign_in_at, banned_until,
-  coalesce(raw_app_meta_data, '{}'), coalesce(raw_user_meta_data, '{}'), coalesce(created_at, now()), coalesce(updated_at, now())
+  coalesce(raw_app_meta_data, '{}'), coalesce(raw_user_meta_data, '{}'), coalesce(created_at, now()), coalesce(updated_at, now()), is_anonymous
 from auth.users where `+where, arg).Scan(
 		&p.ID, &p.Aud, &p.Role, &p.Email, &p.Phone, &p.passwordHash,
 		&p.EmailConfirmedAt, &p.ConfirmedAt, &p.ConfirmationSentAt, &p.RecoverySentAt, &p.LastSignInAt, &p.BannedUntil,
-		&p.AppMetadata, &p.UserMetadata, &p.CreatedAt, &p.UpdatedAt)
+		&p.AppMetadata, &p.UserMetadata, &p.CreatedAt, &p.UpdatedAt, &p.IsAnonymous)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errNoPerson
 	}

@@ -41,6 +41,26 @@ func (a *authServer) newRefreshToken(s *session, parent string) string {
 		}
 		return s.v2Token(s.counter)
 	}
+	return a.newV1Token(s, parent)
+}
+
+// tokenAfterFactor is the token that comes with aal2. A version 2 counter
+// skips one, so that the token from before is not the direct predecessor. The
+// lock is held.
+func (a *authServer) tokenAfterFactor(s *session) string {
+	if s.hasCounter {
+		s.counter += 2
+		return s.v2Token(s.counter)
+	}
+	parent := ""
+	if t := a.oldestLive(s); t != nil {
+		t.revoked, t.changedAt = true, a.cfg.now()
+		parent = t.value
+	}
+	return a.newV1Token(s, parent)
+}
+
+func (a *authServer) newV1Token(s *session, parent string) string {
 	a.state.tokensMade++
 	t := &refreshToken{value: randomBase32(8)[:v1TokenLength], parent: parent, sessionID: s.id,
 		changedAt: a.cfg.now(), order: a.state.tokensMade}
@@ -105,16 +125,20 @@ func (a *authServer) refresh(ctx context.Context, w http.ResponseWriter, value s
 	if a.state.sessions[s.id] == nil {
 		return nil, nil, refreshNotFound()
 	}
+	if err := a.checkSessionLimits(s); err != nil {
+		return nil, nil, err
+	}
 	if err := checkRefreshClient(s, client); err != nil {
 		return nil, nil, err
 	}
-	if err := a.checkSessionLimits(s); err != nil {
+	if err := a.checkNewest(s); err != nil {
 		return nil, nil, err
 	}
 	next, err := a.nextToken(w, s, value)
 	if err != nil {
 		return nil, nil, err
 	}
+	s.refreshedAt = a.cfg.now()
 	return &issued{session: s, refresh: next, counter: s.counter}, p, nil
 }
 
@@ -147,21 +171,33 @@ func checkRefreshClient(s *session, client *oauthClient) error {
 
 func (a *authServer) checkSessionLimits(s *session) error {
 	now := a.cfg.now()
-	active := s.createdAt
-	if s.refreshedAt.After(active) {
-		active = s.refreshedAt
-	}
 	switch {
 	case a.cfg.sessionTimebox > 0 && now.Sub(s.createdAt) > a.cfg.sessionTimebox:
 		return sessionExpired("")
-	case a.cfg.sessionInactivity > 0 && now.Sub(active) > a.cfg.sessionInactivity:
+	case a.cfg.sessionInactivity > 0 && now.Sub(s.lastUsed()) > a.cfg.sessionInactivity:
 		return sessionExpired(" (Inactivity)")
+	case a.lowAAL(s) && now.Sub(s.createdAt) > a.cfg.lowAALLifetime:
+		return sessionExpired(" (Low AAL: User Needs MFA Verification)")
 	}
+	return nil
+}
+
+// lastUsed is when the session was last refreshed, or made.
+func (s *session) lastUsed() time.Time {
+	if s.refreshedAt.IsZero() {
+		return s.createdAt
+	}
+	return s.refreshedAt
+}
+
+// checkNewest refuses where the project allows one session per person and
+// another was used later.
+func (a *authServer) checkNewest(s *session) error {
 	if !a.cfg.singleSession {
 		return nil
 	}
 	for _, other := range a.state.sessions {
-		if other.userID == s.userID && other.createdAt.After(s.createdAt) {
+		if other.userID == s.userID && other.lastUsed().After(s.lastUsed()) {
 			return sessionExpired(" (Revoked by Newer Login)")
 		}
 	}
@@ -188,7 +224,6 @@ func (a *authServer) nextToken(w http.ResponseWriter, s *session, value string) 
 	} else {
 		t.revoked, t.changedAt = true, now
 	}
-	s.refreshedAt = now
 	w.Header().Set("sb-auth-refresh-token-prefix", t.value[:5])
 	w.Header().Set("sb-auth-refresh-token-reuse", "false")
 	return a.newRefreshToken(s, t.value), nil
@@ -205,6 +240,17 @@ func (a *authServer) activeToken(s *session) *refreshToken {
 	return active
 }
 
+// oldestLive is the version 1 token that a step up to aal2 replaces.
+func (a *authServer) oldestLive(s *session) *refreshToken {
+	var oldest *refreshToken
+	for _, t := range a.state.refreshTokens {
+		if t.sessionID == s.id && !t.revoked && (oldest == nil || t.order < oldest.order) {
+			oldest = t
+		}
+	}
+	return oldest
+}
+
 // revokeFamily revokes what is still live; each such token is then taken once
 // more for the reuse interval. The session stays.
 func (a *authServer) revokeFamily(s *session) {
@@ -218,11 +264,10 @@ func (a *authServer) revokeFamily(s *session) {
 func (a *authServer) nextV2(w http.ResponseWriter, s *session, counter int) (string, error) {
 	now := a.cfg.now()
 	behind := s.counter - counter
-	recent := now.Sub(s.refreshedAt) <= reuseInterval
+	recent := now.Sub(s.lastUsed()) <= reuseInterval
 	var cause string
 	switch {
 	case behind == 0:
-		s.refreshedAt = now
 		w.Header().Set("sb-auth-refresh-token-reuse", "false")
 		return a.newRefreshToken(s, ""), nil
 	case behind == 1 && recent:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,6 +19,10 @@ const (
 	methodMagicLink = "magiclink"
 	methodExternal  = "oauth"
 	methodOAuthCode = "oauth_provider/authorization_code"
+	methodRecovery  = "recovery"
+	methodSignup    = "email/signup"
+	methodAnonymous = "anonymous"
+	methodTOTP      = "totp"
 )
 
 // issued is a session with the refresh token to hand out.
@@ -26,6 +31,12 @@ type issued struct {
 	refresh string
 	counter int    // of a version 2 refresh token
 	accessT string // empty until signed
+
+	// withoutClient leaves client_id out of the access token, as the answer to a
+	// factor does for an OAuth client's session.
+	withoutClient bool
+	lifetime      time.Duration // of the access token, once signed; whole seconds
+	expiresAt     time.Time
 }
 
 // startSession makes a session for the person and notes the sign-in.
@@ -34,7 +45,8 @@ func (a *authServer) startSession(ctx context.Context, p *person, method, client
 	if err := a.people.noteSignIn(ctx, p, now); err != nil {
 		return nil, err
 	}
-	s := &session{id: uuid.NewString(), userID: p.ID, clientID: clientID, scope: scope, method: method, createdAt: now}
+	s := &session{id: uuid.NewString(), userID: p.ID, clientID: clientID, scope: scope, method: method,
+		amr: []amrEntry{{method, now}}, createdAt: now}
 	a.mu.Lock()
 	a.state.sessions[s.id] = s
 	refresh := a.newRefreshToken(s, "")
@@ -44,7 +56,13 @@ func (a *authServer) startSession(ctx context.Context, p *person, method, client
 
 // sign puts an access token on what was issued.
 func (a *authServer) sign(i *issued, p *person) error {
-	claims := a.claims(p, i.session)
+	now := a.cfg.now()
+	claims := a.claims(p, i.session, now)
+	if i.withoutClient {
+		delete(claims, "client_id")
+	}
+	i.expiresAt = a.expiryOf(i.session, now)
+	i.lifetime = time.Duration(i.expiresAt.Unix()-now.Unix()) * time.Second
 	if a.cfg.hook != nil {
 		var err error
 		if claims, err = a.runHook(p, i.session, claims); err != nil {
@@ -56,17 +74,41 @@ func (a *authServer) sign(i *issued, p *person) error {
 	return err
 }
 
+// expiryOf is when an access token issued now ends. A session that should have
+// a second factor and has not is cut short.
+func (a *authServer) expiryOf(s *session, now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	expiry := now.Add(a.cfg.tokenLifetime)
+	if end := s.createdAt.Add(a.cfg.lowAALLifetime); a.lowAAL(s) && end.Before(expiry) {
+		return end
+	}
+	return expiry
+}
+
+// lowAAL reports whether the limit for sessions without the second factor that
+// the person has applies. The lock is held.
+func (a *authServer) lowAAL(s *session) bool {
+	return a.cfg.lowAALLifetime > 0 && !s.aal2() && a.state.hasSecondFactor(s.userID)
+}
+
 // claims are what an access token says. Only an OAuth client's has client_id
 // and scope; the scope narrows nothing.
-func (a *authServer) claims(p *person, s *session) map[string]any {
-	now := a.cfg.now()
+func (a *authServer) claims(p *person, s *session, now time.Time) map[string]any {
+	expiry := a.expiryOf(s, now)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	amr := make([]map[string]any, 0, len(s.amr))
+	for _, m := range s.amr {
+		amr = append(amr, map[string]any{"method": m.Method, "timestamp": m.At.Unix()})
+	}
 	claims := map[string]any{
 		"iss": a.issuer(), "sub": p.ID, "aud": p.Aud,
-		"exp": now.Add(a.cfg.tokenLifetime).Unix(), "iat": now.Unix(),
+		"exp": expiry.Unix(), "iat": now.Unix(),
 		"email": p.Email, "phone": p.Phone,
 		"app_metadata": p.AppMetadata, "user_metadata": p.UserMetadata,
-		"role": p.Role, "aal": "aal1",
-		"amr":          []map[string]any{{"method": s.method, "timestamp": s.createdAt.Unix()}},
+		"role": p.Role, "aal": s.aal(),
+		"amr":          amr,
 		"session_id":   s.id,
 		"is_anonymous": p.IsAnonymous,
 	}
@@ -117,19 +159,25 @@ func (i *issued) tell(w http.ResponseWriter) {
 // writeSession answers a sign-in with the session object.
 func (a *authServer) writeSession(w http.ResponseWriter, i *issued, p *person, extra map[string]any) error {
 	i.tell(w)
-	if err := a.sign(i, p); err != nil {
+	body, err := a.sessionBody(i, a.withFactors(p))
+	if err != nil {
 		return err
 	}
-	body := map[string]any{
-		"access_token": i.accessT, "token_type": "bearer",
-		"expires_in": int(a.cfg.tokenLifetime.Seconds()), "expires_at": a.cfg.now().Add(a.cfg.tokenLifetime).Unix(),
-		"refresh_token": i.refresh, "user": p,
-	}
-	for key, value := range extra {
-		body[key] = value
-	}
+	maps.Copy(body, extra)
 	writeAuthJSON(w, http.StatusOK, body)
 	return nil
+}
+
+// sessionBody signs the access token and makes the session object.
+func (a *authServer) sessionBody(i *issued, p *person) (map[string]any, error) {
+	if err := a.sign(i, p); err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"access_token": i.accessT, "token_type": "bearer",
+		"expires_in": int(i.lifetime.Seconds()), "expires_at": i.expiresAt.Unix(),
+		"refresh_token": i.refresh, "user": p,
+	}, nil
 }
 
 // idToken is OpenID Connect Core section 2 as Auth fills it. It cannot be made
@@ -148,7 +196,7 @@ func (a *authServer) idToken(p *person, z *authorization) (string, error) {
 	}
 	putIfSet(claims, "nonce", z.nonce)
 	if has["email"] {
-		claims["email"] = p.Email
+		putIfSet(claims, "email", p.Email)
 	}
 	if has["phone"] {
 		putIfSet(claims, "phone_number", p.Phone)
@@ -194,10 +242,11 @@ func (a *authServer) accessToken(email string, o TokenOptions) (string, error) {
 	if o.ClientID != "" {
 		s.clientID, s.scope, s.method = o.ClientID, o.Scope, methodOAuthCode
 	}
+	s.amr = []amrEntry{{s.method, now}}
 	if o.ClientID != "" && o.Scope == "" {
 		s.scope = "email"
 	}
-	claims := a.claims(p, s)
+	claims := a.claims(p, s, now)
 	if o.Lifetime != 0 {
 		claims["exp"] = now.Add(o.Lifetime).Unix()
 	}

@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/mail"
-	"strings"
-	"time"
-
-	"github.com/google/uuid"
 )
 
 // credentials is what sign-up and sign-in read.
@@ -20,15 +15,28 @@ type credentials struct {
 	RefreshToken string         `json:"refresh_token"`
 	AuthCode     string         `json:"auth_code"`
 	CodeVerifier string         `json:"code_verifier"`
+	Challenge    string         `json:"code_challenge"`
+	Method       string         `json:"code_challenge_method"`
 	Security     struct {
 		CaptchaToken string `json:"captcha_token"`
 	} `json:"gotrue_meta_security"`
 }
 
+// flow is the PKCE flow that a sign-up asks for, nil for none.
+func (in *credentials) flow(method, to string) *flowState {
+	return (&mailRequest{Challenge: in.Challenge, Method: in.Method}).flow(method, to)
+}
+
 // token is the plain token endpoint; the grant is named in the query only.
 func (a *authServer) token(w http.ResponseWriter, r *http.Request) error {
 	grant := r.URL.Query().Get("grant_type")
-	if grant != "password" && grant != "refresh_token" && grant != "pkce" {
+	switch grant {
+	case "password", "refresh_token", "pkce":
+	case "id_token":
+		return idTokenOff(r)
+	case "web3":
+		return web3Off()
+	default:
 		return newAuthError(http.StatusBadRequest, "invalid_credentials", "unsupported_grant_type")
 	}
 	var in credentials
@@ -71,12 +79,14 @@ func (a *authServer) checkPassword(ctx context.Context, in *credentials) (*perso
 	}
 	p, err := a.people.byEmail(ctx, in.Email)
 	switch {
-	case errors.Is(err, errNoPerson) || (err == nil && !p.passwordIs(in.Password) && !p.banned(a.cfg.now())):
+	case errors.Is(err, errNoPerson) || (err == nil && p.passwordHash == ""):
 		return nil, newAuthError(http.StatusBadRequest, "invalid_credentials", "Invalid login credentials")
 	case err != nil:
 		return nil, err
-	case p.banned(a.cfg.now()):
+	case p.banned(a.cfg.now()): // told whatever the password
 		return nil, newAuthError(http.StatusBadRequest, "user_banned", "User is banned")
+	case !p.passwordIs(in.Password):
+		return nil, newAuthError(http.StatusBadRequest, "invalid_credentials", "Invalid login credentials")
 	case p.EmailConfirmedAt == nil:
 		return nil, newAuthError(http.StatusBadRequest, "email_not_confirmed", "Email not confirmed")
 	}
@@ -100,95 +110,4 @@ func (a *authServer) plainRefresh(w http.ResponseWriter, r *http.Request, in *cr
 		return err
 	}
 	return a.writeSession(w, i, p, nil)
-}
-
-// signup makes an account. With confirmation mails off it also signs in; with
-// them on, an existing address gets an answer that looks like a new one.
-func (a *authServer) signup(w http.ResponseWriter, r *http.Request) error {
-	var in credentials
-	if err := readAuthJSON(r, &in); err != nil {
-		return err
-	}
-	if err := a.checkCaptcha(r, in.Security.CaptchaToken); err != nil {
-		return err
-	}
-	if err := a.checkSignup(&in); err != nil {
-		return err
-	}
-	existing, err := a.people.byEmail(r.Context(), in.Email)
-	if err != nil && !errors.Is(err, errNoPerson) {
-		return err
-	}
-	now := a.cfg.now().UTC()
-	if existing != nil && (!a.cfg.confirmationOn || existing.EmailConfirmedAt == nil) {
-		return newAuthError(http.StatusUnprocessableEntity, "user_already_exists", "User already registered")
-	}
-	if existing != nil {
-		writeAuthJSON(w, http.StatusOK, pretendPerson(existing, now))
-		return nil
-	}
-	p, err := newPerson(User{Email: in.Email, Password: in.Password, UserMetadata: in.Data, Unconfirmed: a.cfg.confirmationOn}, now)
-	if err != nil {
-		return err
-	}
-	if a.cfg.confirmationOn {
-		return a.signupByMail(w, r, p)
-	}
-	if err := a.people.insert(r.Context(), p); err != nil {
-		return err
-	}
-	i, err := a.startSession(r.Context(), p, methodPassword, "", "")
-	if err != nil {
-		return err
-	}
-	p.Identities[0].Data["email_verified"] = true // the answer says so; the row does not
-	return a.writeSession(w, i, p, nil)
-}
-
-func (a *authServer) checkSignup(in *credentials) error {
-	switch {
-	case a.cfg.signupOff:
-		return signupDisabled()
-	case in.Email == "" && in.Phone == "" && in.Password == "":
-		return newAuthError(http.StatusUnprocessableEntity, "anonymous_provider_disabled", "Anonymous sign-ins are disabled")
-	case in.Phone != "":
-		return newAuthError(http.StatusUnprocessableEntity, "phone_provider_disabled", "Phone logins are disabled")
-	case a.cfg.emailOff:
-		return emailDisabled()
-	case in.Password == "":
-		return invalidInput("Signup requires a valid password")
-	}
-	if err := checkAddress(in.Email); err != nil {
-		return err
-	}
-	return checkStrength(in.Password)
-}
-
-func checkAddress(email string) error {
-	parsed, err := mail.ParseAddress(email)
-	if err != nil || parsed.Address != email || !strings.Contains(email, "@") {
-		return invalidInput("Unable to validate email address: invalid format")
-	}
-	return nil
-}
-
-func (a *authServer) signupByMail(w http.ResponseWriter, r *http.Request, p *person) error {
-	if err := a.mayMail(p.Email, nil); err != nil {
-		return err
-	}
-	now := a.cfg.now().UTC()
-	p.ConfirmationSentAt = &now
-	if err := a.people.insert(r.Context(), p); err != nil {
-		return err
-	}
-	a.sendLink(p, "signup", "Confirm your address", a.redirectTo(r), nil)
-	writeAuthJSON(w, http.StatusOK, p)
-	return nil
-}
-
-// pretendPerson is the answer for an address that is taken.
-func pretendPerson(real *person, now time.Time) *person {
-	return &person{ID: uuid.NewString(), Aud: "authenticated", Email: real.Email, ConfirmationSentAt: &now,
-		RecoverySentAt: real.RecoverySentAt, CreatedAt: now, UpdatedAt: now, Identities: []identity{},
-		AppMetadata: map[string]any{"provider": "email", "providers": []string{"email"}}, UserMetadata: map[string]any{}}
 }

@@ -23,7 +23,9 @@ type authState struct {
 	quotaFrom      time.Time
 	quotaUsed      int
 	buckets        map[bucketKey]bucketLevel
-	visits         map[string]string // page cookie -> session id
+	visits         map[string]string     // page cookie -> session id
+	factors        map[string][]*factor  // by person, the last changed last
+	challenges     map[string]*challenge // by id
 }
 
 func newAuthState() authState {
@@ -38,6 +40,8 @@ func newAuthState() authState {
 		lastMail:       map[string]time.Time{},
 		buckets:        map[bucketKey]bucketLevel{},
 		visits:         map[string]string{},
+		factors:        map[string][]*factor{},
+		challenges:     map[string]*challenge{},
 	}
 }
 
@@ -47,7 +51,9 @@ type session struct {
 	userID      string
 	clientID    string // empty for a first-party session
 	scope       string
-	method      string // amr method
+	method      string     // how the person signed in
+	amr         []amrEntry // all that was proven, the latest first
+	factorID    string     // the second factor used, empty for none
 	createdAt   time.Time
 	refreshedAt time.Time // zero until the first refresh
 	counter     int       // version 2 refresh tokens

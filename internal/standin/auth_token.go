@@ -129,7 +129,7 @@ func (a *authServer) codeGrant(w http.ResponseWriter, r *http.Request, params ma
 	if err := a.sign(i, p); err != nil {
 		return err
 	}
-	body := a.tokenAnswer(i)
+	body := tokenAnswer(i)
 	if scopeSet(z.scope)["openid"] {
 		if body["id_token"], err = a.idToken(p, z); err != nil {
 			return err
@@ -206,14 +206,14 @@ func (a *authServer) refreshGrant(w http.ResponseWriter, r *http.Request, params
 	if err := a.sign(i, p); err != nil {
 		return err
 	}
-	writeAuthJSON(w, http.StatusOK, a.tokenAnswer(i))
+	writeAuthJSON(w, http.StatusOK, tokenAnswer(i))
 	return nil
 }
 
-func (a *authServer) tokenAnswer(i *issued) map[string]any {
+func tokenAnswer(i *issued) map[string]any {
 	return map[string]any{
 		"access_token": i.accessT, "token_type": "bearer",
-		"expires_in": int(a.cfg.tokenLifetime.Seconds()), "refresh_token": i.refresh,
+		"expires_in": int(i.lifetime.Seconds()), "refresh_token": i.refresh,
 	}
 }
 

@@ -79,8 +79,9 @@ type authConfig struct {
 	sessionTimebox    time.Duration // 0 means none
 	sessionInactivity time.Duration // 0 means none
 
-	providers map[string]externalProvider // by name, for /authorize
-	hook      accessTokenHook             // nil means none
+	providers  map[string]externalProvider // by name, for /authorize
+	hook       accessTokenHook             // nil means none
+	factorHook factorHook                  // nil means none
 }
 
 // externalProvider is an identity provider. /authorize sends people to URL,

@@ -15,6 +15,7 @@ type authCaller struct {
 	user      *person
 	sessionID string // empty when the token names none
 	scope     string
+	anonymous bool // by the token
 }
 
 var bearerPattern = regexp.MustCompile(`^[Bb]earer (\S+)$`)
@@ -63,7 +64,8 @@ func (a *authServer) requireUser(r *http.Request) (*authCaller, error) {
 		return nil, newAuthError(http.StatusForbidden, "user_banned", "User is banned")
 	}
 	scope, _ := claims["scope"].(string)
-	return &authCaller{user: p, sessionID: sessionID, scope: scope}, nil
+	anonymous, _ := claims["is_anonymous"].(bool)
+	return &authCaller{user: p, sessionID: sessionID, scope: scope, anonymous: anonymous}, nil
 }
 
 func (a *authServer) sessionLives(id, userID string) bool {
@@ -96,12 +98,13 @@ func (a *authServer) getUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeAuthJSON(w, http.StatusOK, who.user)
+	writeAuthJSON(w, http.StatusOK, a.withFactors(who.user))
 	return nil
 }
 
 // putUser changes metadata or password. Any token of the person may do it, also
-// one of an OAuth client; a new password ends every other session.
+// one of an OAuth client; a new password ends every other session and every
+// mail's link.
 func (a *authServer) putUser(w http.ResponseWriter, r *http.Request) error {
 	who, err := a.requireUser(r)
 	if err != nil {
@@ -110,11 +113,20 @@ func (a *authServer) putUser(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Data     map[string]any `json:"data"`
 		Password string         `json:"password"`
+		Email    string         `json:"email"`
 	}
 	if err := readAuthJSON(r, &in); err != nil {
 		return err
 	}
 	p := who.user
+	changesEmail := in.Email != "" && in.Email != p.Email
+	if (in.Password != "" || changesEmail) && a.needsSecondFactor(who) {
+		return newAuthError(http.StatusUnauthorized, "insufficient_aal",
+			"AAL2 session is required to update email or password when MFA is enabled.")
+	}
+	if changesEmail {
+		return newAuthError(http.StatusNotImplemented, "unexpected_failure", "The stand-in does not change email addresses")
+	}
 	for key, value := range in.Data {
 		p.UserMetadata[key] = value
 		if value == nil {
@@ -130,8 +142,17 @@ func (a *authServer) putUser(w http.ResponseWriter, r *http.Request) error {
 	if err := a.people.update(r.Context(), p); err != nil {
 		return err
 	}
-	writeAuthJSON(w, http.StatusOK, p)
+	writeAuthJSON(w, http.StatusOK, a.withFactors(p))
 	return nil
+}
+
+// needsSecondFactor reports whether the caller has a second factor that the
+// session, whatever the token says, was not raised with.
+func (a *authServer) needsSecondFactor(who *authCaller) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.state.sessions[who.sessionID]
+	return a.state.hasSecondFactor(who.user.ID) && (s == nil || !s.aal2())
 }
 
 func (a *authServer) changePassword(who *authCaller, password string) error {
@@ -144,8 +165,10 @@ func (a *authServer) changePassword(who *authCaller, password string) error {
 	if err := who.user.setPassword(password); err != nil {
 		return err
 	}
+	who.user.ConfirmationSentAt, who.user.RecoverySentAt = nil, nil
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.state.dropMailTokens(who.user.ID)
 	a.state.dropSessions(who.user.ID, func(s *session) bool { return s.id != who.sessionID })
 	return nil
 }

@@ -12,6 +12,7 @@ alter table auth.users add column if not exists last_sign_in_at timestamptz;
 alter table auth.users add column if not exists banned_until timestamptz;
 alter table auth.users add column if not exists created_at timestamptz;
 alter table auth.users add column if not exists updated_at timestamptz;
+alter table auth.users add column if not exists is_anonymous boolean not null default false;
 -- One row per way a person signs in; identity_data is what the provider said.
 create table if not exists auth.identities (
   id uuid primary key,
