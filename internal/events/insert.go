@@ -51,12 +51,15 @@ func insert(ctx context.Context, store *db.Store, batch []Invocation) error {
 }
 
 // clean makes text storable: one strange name must not lose a whole batch.
-func clean(s string) string {
+func clean(s string) string { return cleanTo(s, maxText) }
+
+// cleanTo is clean for text of at most that many bytes.
+func cleanTo(s string, most int) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
-	if len(s) <= maxText {
+	if len(s) <= most {
 		return s
 	}
-	cut := maxText
+	cut := most
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}

@@ -15,7 +15,11 @@ import (
 // lock is held for long.
 const retentionBatch = 5000
 
-// RetentionArgs asks to delete invocations older than the worker's retention.
+// keepSteps is how long the story of an attempt to connect is kept, at most.
+const keepSteps = 30 * 24 * time.Hour
+
+// RetentionArgs asks to delete invocations and steps of attempts to connect
+// that are older than the worker's retention.
 type RetentionArgs struct{}
 
 // Kind implements river.JobArgs.
@@ -27,7 +31,8 @@ func (RetentionArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{MaxAttempts: 5, UniqueOpts: river.UniqueOpts{ByPeriod: 24 * time.Hour}}
 }
 
-// RetentionWorker deletes old invocations, in batches. Safe to run twice.
+// RetentionWorker deletes old invocations and steps, in batches. Safe to run
+// twice.
 type RetentionWorker struct {
 	river.WorkerDefaults[RetentionArgs]
 	store *db.Store
@@ -36,7 +41,8 @@ type RetentionWorker struct {
 	batch int32
 }
 
-// NewRetentionWorker keeps invocations for the given time.
+// NewRetentionWorker keeps invocations for the given time, and steps as long,
+// but no longer than 30 days.
 func NewRetentionWorker(store *db.Store, keep time.Duration, now func() time.Time) (*RetentionWorker, error) {
 	if store == nil || now == nil || keep <= 0 {
 		return nil, fmt.Errorf("retention: a store, a clock and a positive time are needed")
@@ -49,19 +55,33 @@ func (w *RetentionWorker) Timeout(*river.Job[RetentionArgs]) time.Duration { ret
 
 // Work implements river.Worker.
 func (w *RetentionWorker) Work(ctx context.Context, _ *river.Job[RetentionArgs]) error {
-	before := w.now().Add(-w.keep)
+	now := w.now()
+	err := w.deleteOld(ctx, func(q *db.Queries) (int64, error) {
+		return q.DeleteInvocationsBefore(ctx, db.DeleteInvocationsBeforeParams{Before: now.Add(-w.keep), Batch: w.batch})
+	})
+	if err != nil {
+		return fmt.Errorf("delete old invocations: %w", err)
+	}
+	err = w.deleteOld(ctx, func(q *db.Queries) (int64, error) {
+		return q.DeleteConnectionStepsBefore(ctx, db.DeleteConnectionStepsBeforeParams{Before: now.Add(-min(w.keep, keepSteps)), Batch: w.batch})
+	})
+	if err != nil {
+		return fmt.Errorf("delete old connection steps: %w", err)
+	}
+	return nil
+}
+
+// deleteOld runs one batch after the other, until one is not full.
+func (w *RetentionWorker) deleteOld(ctx context.Context, batch func(*db.Queries) (int64, error)) error {
 	for {
 		var deleted int64
 		err := w.store.AsSystem(ctx, func(q *db.Queries, _ pgx.Tx) error {
 			var err error
-			deleted, err = q.DeleteInvocationsBefore(ctx, db.DeleteInvocationsBeforeParams{Before: before, Batch: w.batch})
+			deleted, err = batch(q)
 			return err
 		})
-		if err != nil {
-			return fmt.Errorf("delete old invocations: %w", err)
-		}
-		if deleted < int64(w.batch) {
-			return nil
+		if err != nil || deleted < int64(w.batch) {
+			return err
 		}
 	}
 }

@@ -42,3 +42,10 @@ type Step struct {
 	Grant         id.Grant  // zero where there is none
 	RequestID     string
 }
+
+// StoredStep is a Step as read back. Organization and surface are those it was
+// read for, and not in it.
+type StoredStep struct {
+	ID id.Step
+	Step
+}
