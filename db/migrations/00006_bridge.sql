@@ -227,6 +227,9 @@ create table connection_steps (
 create index connection_steps_surface on connection_steps (organization_id, surface_id, at desc);
 create index connection_steps_at on connection_steps (at);
 
+-- Pages name the issuer that a browser came to by the row of its URL.
+create unique index surface_urls_id on surface_urls (id);
+
 -- +goose StatementBegin
 do $$
 declare
@@ -285,7 +288,21 @@ end $$;
 create trigger upstream_sessions_notify after update of ended_at on upstream_sessions
     for each row when (new.ended_at is not null) execute function notify_upstream();
 
+-- What a surface's URLs are depends on which domains of its project are proven.
+-- +goose StatementBegin
+create function notify_domain() returns trigger language plpgsql as $$
+begin
+    perform pg_notify('chumbo_directory', 'project:' || coalesce(new.project_id, old.project_id)::text);
+    return null;
+end $$;
+-- +goose StatementEnd
+create trigger domains_notify after insert or update or delete on domains
+    for each row execute function notify_domain();
+
 -- +goose Down
+drop trigger domains_notify on domains;
+drop function notify_domain();
 drop table connection_steps, bridge_limits, used_states, refresh_chains, grants, sign_ins, end_user_sessions, upstream_sessions,
     oauth_clients, sign_in_settings, signing_keys;
+drop index surface_urls_id;
 drop function notify_grant(), notify_chain(), notify_upstream();

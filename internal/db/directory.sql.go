@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/google/uuid"
 )
 
 const getCompiledRevision = `-- name: GetCompiledRevision :one
@@ -36,12 +37,30 @@ func (q *Queries) GetCompiledRevision(ctx context.Context, arg GetCompiledRevisi
 	return i, err
 }
 
+const getURLPlace = `-- name: GetURLPlace :one
+select u.host, u.path from surface_urls u where u.id = $1
+`
+
+type GetURLPlaceRow struct {
+	Host string
+	Path string
+}
+
+// Where a URL is, by the id of its row.
+func (q *Queries) GetURLPlace(ctx context.Context, argID id.SurfaceURL) (GetURLPlaceRow, error) {
+	row := q.db.QueryRow(ctx, getURLPlace, argID)
+	var i GetURLPlaceRow
+	err := row.Scan(&i.Host, &i.Path)
+	return i, err
+}
+
 const lookupSurface = `-- name: LookupSurface :one
 
 select (select exists (select from domains d where d.host = $1 and d.verified_at is not null))::boolean as host_known,
     s.organization_id, s.id as surface_id, coalesce(s.slug, '') as surface_slug, coalesce(s.state, '') as state,
     coalesce(s.live_revision, 0)::integer as live_revision,
-    p.id as project_id, coalesce(p.slug, '') as project_slug, coalesce(p.api_origin, '') as api_origin,
+    p.id as project_id, coalesce(p.slug, '') as project_slug, coalesce(p.name, '') as project_name,
+    coalesce(p.ownership_misses, 0)::integer as ownership_misses, coalesce(p.api_origin, '') as api_origin,
     coalesce(p.issuer, '') as issuer, coalesce(p.jwks_uri, '') as jwks_uri,
     coalesce(p.publishable_key, '') as publishable_key,
     coalesce(p.scopes_supported, '{}')::text[] as scopes_supported, p.verified_at,
@@ -49,12 +68,8 @@ select (select exists (select from domains d where d.host = $1 and d.verified_at
     (select exists (select from projects o where o.api_origin = p.api_origin and o.verified_at is not null and o.id <> p.id))::boolean as proven_elsewhere,
     coalesce(r.number, 0)::integer as revision, coalesce(r.digest, ''::bytea) as digest,
     coalesce(r.title, '') as title, coalesce(r.access, 'null'::jsonb) as access,
-    array(select l.host from surface_urls l where l.organization_id = s.organization_id and l.surface_id = s.id
-        order by l.is_primary desc, l.created_at, l.id)::text[] as url_hosts,
-    array(select l.path from surface_urls l where l.organization_id = s.organization_id and l.surface_id = s.id
-        order by l.is_primary desc, l.created_at, l.id)::text[] as url_paths,
-    array(select l.is_root from surface_urls l where l.organization_id = s.organization_id and l.surface_id = s.id
-        order by l.is_primary desc, l.created_at, l.id)::boolean[] as url_roots
+    coalesce(a.url_ids, '{}')::uuid[] as url_ids, coalesce(a.url_hosts, '{}')::text[] as url_hosts,
+    coalesce(a.url_paths, '{}')::text[] as url_paths, coalesce(a.url_roots, '{}')::boolean[] as url_roots
 from (select 1) as one
 left join surface_urls u on u.host = $1 and u.path = $2
 left join surfaces s on s.organization_id = u.organization_id and s.id = u.surface_id
@@ -65,6 +80,16 @@ left join lateral (
     where v.organization_id = s.organization_id and v.surface_id = s.id
         and v.number <= s.live_revision and v.format = any($3::integer[])
     order by v.number desc limit 1) r on true
+left join lateral (
+    -- Every URL of the surface, the primary first; those on a custom domain while that is proven.
+    select array_agg(l.id order by l.is_primary desc, l.created_at, l.id) as url_ids,
+        array_agg(l.host order by l.is_primary desc, l.created_at, l.id) as url_hosts,
+        array_agg(l.path order by l.is_primary desc, l.created_at, l.id) as url_paths,
+        array_agg(l.is_root order by l.is_primary desc, l.created_at, l.id) as url_roots
+    from surface_urls l
+    where l.organization_id = s.organization_id and l.surface_id = s.id
+        and (l.host = '' or l.host like '%.*' or exists (select from domains c
+            where c.organization_id = l.organization_id and c.host = l.host and c.verified_at is not null))) a on true
 `
 
 type LookupSurfaceParams struct {
@@ -82,6 +107,8 @@ type LookupSurfaceRow struct {
 	LiveRevision    int32
 	ProjectID       id.Project
 	ProjectSlug     string
+	ProjectName     string
+	OwnershipMisses int32
 	APIOrigin       string
 	Issuer          string
 	JWKSURI         string
@@ -94,6 +121,7 @@ type LookupSurfaceRow struct {
 	Digest          []byte
 	Title           string
 	Access          json.RawMessage
+	UrlIds          []uuid.UUID
 	UrlHosts        []string
 	UrlPaths        []string
 	UrlRoots        []bool
@@ -114,6 +142,8 @@ func (q *Queries) LookupSurface(ctx context.Context, arg LookupSurfaceParams) (L
 		&i.LiveRevision,
 		&i.ProjectID,
 		&i.ProjectSlug,
+		&i.ProjectName,
+		&i.OwnershipMisses,
 		&i.APIOrigin,
 		&i.Issuer,
 		&i.JWKSURI,
@@ -126,6 +156,7 @@ func (q *Queries) LookupSurface(ctx context.Context, arg LookupSurfaceParams) (L
 		&i.Digest,
 		&i.Title,
 		&i.Access,
+		&i.UrlIds,
 		&i.UrlHosts,
 		&i.UrlPaths,
 		&i.UrlRoots,

@@ -53,6 +53,7 @@ type Directory struct {
 	found   *otter.Cache[lookupKey, *entry]
 	missing *otter.Cache[lookupKey, *entry]
 	flights singleflight.Group
+	watch   *Watch
 	away    atomic.Int64 // Unix nanoseconds until which the database is not asked again
 }
 
@@ -99,6 +100,7 @@ func NewDirectory(c DirectoryConfig) (*Directory, error) {
 		store: c.Store, hosts: hosts, listen: c.Listen.Copy(), require: c.RequireOwnership, stale: c.StaleMax,
 		now: c.Now, log: c.Logger, fresh: newFreshness(), found: found, missing: missing,
 	}
+	d.watch = &Watch{directory: d}
 	for n := 1; n <= surfaces.Format; n++ {
 		if surfaces.KnownFormat(n) {
 			d.formats = append(d.formats, int32(n))
@@ -163,10 +165,10 @@ func surfacePath(path string) bool {
 // remembered is the stored answer that is known to be right, or nil.
 func (d *Directory) remembered(key lookupKey) *entry {
 	now := d.now()
-	if e, ok := d.found.GetIfPresent(key); ok && d.fresh.valid(e, now) {
+	if e, ok := d.found.GetIfPresent(key); ok && d.fresh.valid(&e.read, now) {
 		return e
 	}
-	if e, ok := d.missing.GetIfPresent(key); ok && d.fresh.valid(e, now) && now.Sub(e.loaded) < negativeFor {
+	if e, ok := d.missing.GetIfPresent(key); ok && d.fresh.valid(&e.read, now) && now.Sub(e.loaded) < negativeFor {
 		return e
 	}
 	return nil

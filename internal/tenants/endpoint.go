@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"net/url"
+	"slices"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -26,7 +27,12 @@ type Endpoint struct {
 // CanGrant reports whether a sign-in at the surface's authorization server can
 // bring the scope: what the project's own metadata offers in direct mode, what
 // the surface knows in bridge mode.
-func (e *Endpoint) CanGrant(scope string) bool { panic("not built") }
+func (e *Endpoint) CanGrant(scope string) bool {
+	if e.Access.Bridged() {
+		return slices.Contains(e.Access.Scopes, scope)
+	}
+	return slices.Contains(e.Project.ScopesSupported, scope)
+}
 
 // ProjectRef is what a request needs to know of a project.
 type ProjectRef struct {

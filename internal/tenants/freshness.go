@@ -14,9 +14,14 @@ import (
 type entry struct {
 	endpoint *Endpoint
 	absent   *fault.Error // instead of endpoint: there is nothing to serve
-	scopes   [4]uint16    // slots of everything whose change makes the entry wrong
-	at       stamp        // taken before the query
-	loaded   time.Time    // when the query began
+	read
+}
+
+// read is when an answer was read, and what makes it wrong.
+type read struct {
+	scopes [4]uint16 // slots of everything whose change makes it wrong
+	at     stamp     // taken before the query
+	loaded time.Time // when the query began
 }
 
 // answer is what Lookup returns for the entry. An error is a copy, for callers
@@ -72,6 +77,9 @@ const (
 	scopeProject = "project:" // project:<uuid>
 )
 
+// scopeAll names everything.
+const scopeAll = "*"
+
 func (f *freshness) slotOf(scope string) uint16 {
 	return uint16(maphash.String(f.seed, scope) % slots)
 }
@@ -91,12 +99,12 @@ func (f *freshness) stamp() stamp {
 	return stamp{f.seq.Load(), f.hearing.Load().epoch}
 }
 
-// invalidate notes that what scope names has changed; "*" is everything.
+// invalidate notes that what scope names has changed; scopeAll is everything.
 func (f *freshness) invalidate(scope string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.seq.Add(1)
-	if scope == "*" {
+	if scope == scopeAll {
 		f.all.Store(n)
 		return
 	}
@@ -120,17 +128,18 @@ func (f *freshness) lost() {
 }
 
 // beat notes that a notice of ours sent at that time came back. After a
-// silence beyond the bound it begins an epoch.
-func (f *freshness) beat(sent, now time.Time) {
+// silence beyond the bound it begins an epoch, and says so.
+func (f *freshness) beat(sent, now time.Time) (began bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := *f.hearing.Load()
 	if now.Sub(h.heard) > silenceBound {
 		f.begin(sent)
-		return
+		return true
 	}
 	h.heard = sent
 	f.hearing.Store(&h)
+	return false
 }
 
 // begin is called with mu held.
@@ -139,21 +148,21 @@ func (f *freshness) begin(at time.Time) {
 	f.hearing.Store(&hearing{up: true, epoch: h.epoch + 1, heard: at, prevHeard: h.heard})
 }
 
-// valid reports whether an entry is known to be right.
-func (f *freshness) valid(e *entry, now time.Time) bool {
+// valid reports whether an answer is known to be right.
+func (f *freshness) valid(e *read, now time.Time) bool {
 	h := f.hearing.Load()
 	return h.up && e.at.epoch == h.epoch && now.Sub(h.heard) <= silenceBound && !f.named(e)
 }
 
 // storable reports whether an answer may be kept: nothing named it, and
 // hearing did not begin anew, since its stamp.
-func (f *freshness) storable(e *entry) bool {
+func (f *freshness) storable(e *read) bool {
 	return e.at.epoch == f.hearing.Load().epoch && !f.named(e)
 }
 
-// confirmed returns when an entry was last known to be right, and false when a
+// confirmed returns when an answer was last known to be right, and false when a
 // notification has named it since it was loaded.
-func (f *freshness) confirmed(e *entry) (time.Time, bool) {
+func (f *freshness) confirmed(e *read) (time.Time, bool) {
 	h := f.hearing.Load()
 	at := e.loaded
 	if e.at.epoch == h.epoch && h.heard.After(at) {
@@ -165,8 +174,8 @@ func (f *freshness) confirmed(e *entry) (time.Time, bool) {
 	return at, !f.named(e)
 }
 
-// named reports whether a notification named the entry after its stamp.
-func (f *freshness) named(e *entry) bool {
+// named reports whether a notification named the answer after its stamp.
+func (f *freshness) named(e *read) bool {
 	if f.all.Load() > e.at.seq {
 		return true
 	}

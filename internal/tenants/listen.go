@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// directoryChannel is where the triggers on projects, surfaces, surface_urls
-// and domains notify.
+// directoryChannel is where the triggers notify: those on projects, surfaces,
+// surface_urls and domains, and those on what a Watch is for.
 const directoryChannel = "chumbo_directory"
 
 // Run keeps the listening connection until ctx ends, connecting again whenever
@@ -59,6 +59,7 @@ func (d *Directory) listenOnce(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	d.fresh.connected(began)
+	d.watch.tell(scopeAll)
 	return d.hear(ctx, conn, beats)
 }
 
@@ -78,16 +79,18 @@ func (d *Directory) hear(ctx context.Context, conn *pgx.Conn, beats string) erro
 		nextBeat := time.Now().Add(beatEvery)
 		if err := d.receive(ctx, conn, deadline, func(channel, payload string) bool {
 			if channel == beats {
-				d.fresh.beat(sent, d.now())
+				if d.fresh.beat(sent, d.now()) {
+					d.watch.tell(scopeAll)
+				}
 				return true
 			}
-			d.fresh.invalidate(scopeOf(payload))
+			d.notified(payload)
 			return false
 		}); err != nil {
 			return fmt.Errorf("wait for beat: %w", err)
 		}
 		err = d.receive(ctx, conn, nextBeat, func(_, payload string) bool {
-			d.fresh.invalidate(scopeOf(payload))
+			d.notified(payload)
 			return false
 		})
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -114,13 +117,21 @@ func (d *Directory) receive(ctx context.Context, conn *pgx.Conn, deadline time.T
 	}
 }
 
+// notified notes what a payload names, and tells those who watch for it: only
+// then, so that what they read next is no longer answered from memory.
+func (d *Directory) notified(payload string) {
+	scope := scopeOf(payload)
+	d.fresh.invalidate(scope)
+	d.watch.tell(scope)
+}
+
 // scopeOf is the scope a payload names. What we do not understand, from a
 // newer server's trigger perhaps, is taken as everything.
 func scopeOf(payload string) string {
-	for _, kind := range []string{scopeURL, scopeHost, scopeSurface, scopeProject} {
+	for _, kind := range []string{scopeURL, scopeHost, scopeSurface, scopeProject, ScopeGrant, ScopeUpstream} {
 		if strings.HasPrefix(payload, kind) {
 			return payload
 		}
 	}
-	return "*"
+	return scopeAll
 }

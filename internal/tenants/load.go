@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
@@ -42,7 +43,7 @@ func (d *Directory) load(ctx context.Context, key lookupKey) (*entry, error) {
 				return d.lastKnown(key, result.Err)
 			}
 			e := result.Val.(*entry)
-			if e.at.seq >= arrived.seq && e.at.epoch >= arrived.epoch || d.fresh.valid(e, d.now()) {
+			if e.at.seq >= arrived.seq && e.at.epoch >= arrived.epoch || d.fresh.valid(&e.read, d.now()) {
 				return e, nil
 			}
 		}
@@ -55,8 +56,7 @@ func (d *Directory) lastKnown(key lookupKey, cause error) (*entry, error) {
 	if !ok {
 		return nil, errAway(cause)
 	}
-	at, ok := d.fresh.confirmed(e)
-	if !ok || d.stale == 0 || d.now().Sub(at) > d.stale {
+	if !d.usable(&e.read) {
 		return nil, errAway(cause)
 	}
 	return e, nil
@@ -87,7 +87,7 @@ func (d *Directory) query(ctx context.Context, key lookupKey) (*entry, error) {
 		return nil, fmt.Errorf("load surface: %w", err)
 	}
 	d.away.Store(0)
-	e := &entry{at: before, loaded: began, scopes: d.fresh.scopesOf(key, row.SurfaceID, row.ProjectID)}
+	e := &entry{read: read{at: before, loaded: began, scopes: d.fresh.scopesOf(key, row.SurfaceID, row.ProjectID)}}
 	if err := d.fill(ctx, e, key, path, row); err != nil {
 		d.log.LogAttrs(ctx, slog.LevelError, "directory cannot read a row", slog.String("error", err.Error()))
 		return nil, err
@@ -139,7 +139,7 @@ func splitIssuer(issuer, apiOrigin string) bool {
 
 // keep stores an answer if it is still right, and drops what it replaces.
 func (d *Directory) keep(key lookupKey, e *entry) {
-	if !d.fresh.storable(e) {
+	if !d.fresh.storable(&e.read) {
 		return
 	}
 	if e.absent != nil {
@@ -156,7 +156,8 @@ func (d *Directory) endpoint(key lookupKey, path string, row db.LookupSurfaceRow
 		Project: ProjectRef{
 			ID: row.ProjectID, Slug: share(row.ProjectSlug), APIOrigin: share(row.APIOrigin), Issuer: share(row.Issuer),
 			JWKSURI: share(row.JWKSURI), PublishableKey: share(row.PublishableKey), ScopesSupported: shareAll(row.ScopesSupported),
-			Logo: share(row.Logo),
+			Logo: share(row.Logo), Name: share(row.ProjectName),
+			SignInPaused: Ownership{Misses: int(row.OwnershipMisses)}.SignInPaused(),
 		},
 		Surface: row.SurfaceID, SurfaceSlug: share(row.SurfaceSlug), Title: share(row.Title), State: State(share(row.State)),
 		Revision: int(row.Revision), Digest: hex.EncodeToString(row.Digest),
@@ -166,8 +167,11 @@ func (d *Directory) endpoint(key lookupKey, path string, row db.LookupSurfaceRow
 	}
 	shareAccess(&ep.Access)
 	for i, host := range row.UrlHosts {
-		for _, base := range d.hosts.basesOf(host) {
-			r := Resource{Base: share(base), Path: share(row.UrlPaths[i]), Root: row.UrlRoots[i]}
+		for n, base := range d.hosts.basesOf(host) {
+			r := Resource{
+				Base: share(base), Path: share(row.UrlPaths[i]), Root: row.UrlRoots[i],
+				Ref: refOf(id.SurfaceURL(row.UrlIds[i]), n),
+			}
 			ep.URLs = append(ep.URLs, r)
 			if host == key.host && base == key.base && row.UrlPaths[i] == path {
 				ep.Resource = r
@@ -200,7 +204,7 @@ func shareAccess(a *surfaces.Access) {
 		a.Modes[i] = surfaces.Mode(share(string(m)))
 	}
 	a.Authorization = share(a.Authorization)
-	for _, list := range [][]string{a.Advertise, a.Require, a.Roles, a.Origins} {
+	for _, list := range [][]string{a.Advertise, a.Require, a.Roles, a.Origins, a.Scopes} {
 		shareAll(list)
 	}
 }
