@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -54,7 +55,14 @@ func newAuthServer(ctx context.Context, cfg authConfig) (*authServer, error) {
 	if cfg.log == nil {
 		cfg.log = slog.New(slog.DiscardHandler)
 	}
+	cfg.providers = maps.Clone(cfg.providers)
+	if cfg.providers == nil {
+		cfg.providers = map[string]externalProvider{}
+	}
 	a := &authServer{cfg: cfg, people: people{pool: cfg.pool}, state: newAuthState()}
+	if err := a.addProviders(cfg.builtIn); err != nil {
+		return nil, err
+	}
 	a.addRoutes()
 	for _, u := range cfg.users {
 		if err := a.addUser(ctx, u); err != nil {

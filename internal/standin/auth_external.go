@@ -68,11 +68,11 @@ func (a *authServer) externalCallback(w http.ResponseWriter, r *http.Request) er
 	}
 	who, err := a.cfg.providers[f.provider].exchange(q.Get("code"))
 	if err != nil {
-		return newAuthError(http.StatusInternalServerError, "unexpected_failure", "Unable to exchange external code")
+		return a.refuseFlow(w, r, f, newAuthError(http.StatusInternalServerError, "unexpected_failure", "Unable to exchange external code"))
 	}
 	p, err := a.personOfIdentity(r.Context(), f.provider, who)
 	if err != nil {
-		return err
+		return a.refuseFlow(w, r, f, err)
 	}
 	f.providerToken, f.providerRefresh = who.accessToken, who.refreshToken
 	if f.challenge != "" {
@@ -80,6 +80,21 @@ func (a *authServer) externalCallback(w http.ResponseWriter, r *http.Request) er
 		return nil
 	}
 	return a.redirectWithTokens(w, r, f, p, http.StatusFound, url.Values{})
+}
+
+// refuseFlow tells the app what went wrong after the provider sent the browser
+// back, in the query and in the fragment.
+func (a *authServer) refuseFlow(w http.ResponseWriter, r *http.Request, f *flowState, err error) error {
+	var why *authError
+	if !errors.As(err, &why) {
+		return err
+	}
+	params := url.Values{"error": {"server_error"}, "error_code": {why.code}, "error_description": {why.msg}}
+	if why.code == "signup_disabled" || why.code == "user_banned" || why.code == "provider_email_needs_verification" {
+		params.Set("error", "access_denied")
+	}
+	http.Redirect(w, r, withFragment(withQuery(f.to, params), params), http.StatusFound)
+	return nil
 }
 
 func (a *authServer) returnToFlow(state string) (*flowState, *authError) {
@@ -152,7 +167,13 @@ func (a *authServer) personOfIdentity(ctx context.Context, provider string, who 
 	case err != nil:
 		return nil, err
 	case !who.emailVerified:
-		return nil, newAuthError(http.StatusUnprocessableEntity, "email_address_not_authorized", "The address is not verified at the provider")
+		return nil, newAuthError(http.StatusUnprocessableEntity, "provider_email_needs_verification",
+			fmt.Sprintf("Unverified email with %s. Verify the email with %s in order to sign in", provider, provider))
+	case p.banned(now):
+		return nil, newAuthError(http.StatusForbidden, "user_banned", "User is banned")
+	case p.EmailConfirmedAt == nil: // whoever signed up with it never showed that it is theirs
+		p.passwordHash = ""
+		p.confirm(now)
 	}
 	known := slices.IndexFunc(p.Identities, func(i identity) bool { return i.Provider == provider && i.ID == who.subject })
 	if known < 0 {

@@ -23,6 +23,7 @@ const visitCookie = "standin_visit"
 //	POST /oauth/consent  authorization_id, action=approve|deny
 //	GET  /sign-in?next=…  POST /sign-in  email, password, next
 //	POST /sign-out
+//	GET  /providers/{provider}  POST /providers/{provider}  state, email
 //
 // with a first-party cookie session; posts from another site are refused.
 func (a *authServer) pages() http.Handler {
@@ -32,6 +33,8 @@ func (a *authServer) pages() http.Handler {
 	mux.HandleFunc("GET /sign-in", a.signInPage)
 	mux.HandleFunc("POST /sign-in", a.signInAnswer)
 	mux.HandleFunc("POST /sign-out", a.signOut)
+	mux.HandleFunc("GET /providers/{provider}", a.providerPage)
+	mux.HandleFunc("POST /providers/{provider}", a.providerAnswer)
 	mux.HandleFunc("GET /{$}", a.homePage)
 	guarded := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,6 +59,7 @@ type pageData struct {
 	ID        string
 	ReturnsTo string
 	Scopes    []string
+	People    []string
 }
 
 func showPage(w http.ResponseWriter, status int, name string, data pageData) {

@@ -23,9 +23,10 @@ type authState struct {
 	quotaFrom      time.Time
 	quotaUsed      int
 	buckets        map[bucketKey]bucketLevel
-	visits         map[string]string     // page cookie -> session id
-	factors        map[string][]*factor  // by person, the last changed last
-	challenges     map[string]*challenge // by id
+	visits         map[string]string        // page cookie -> session id
+	factors        map[string][]*factor     // by person, the last changed last
+	challenges     map[string]*challenge    // by id
+	logins         map[string]providerLogin // at built-in providers, by code
 }
 
 func newAuthState() authState {
@@ -42,6 +43,7 @@ func newAuthState() authState {
 		visits:         map[string]string{},
 		factors:        map[string][]*factor{},
 		challenges:     map[string]*challenge{},
+		logins:         map[string]providerLogin{},
 	}
 }
 

@@ -80,6 +80,7 @@ type authConfig struct {
 	sessionInactivity time.Duration // 0 means none
 
 	providers  map[string]externalProvider // by name, for /authorize
+	builtIn    []string                    // providers whose page is the stand-in's own
 	hook       accessTokenHook             // nil means none
 	factorHook factorHook                  // nil means none
 }

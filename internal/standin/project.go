@@ -57,8 +57,10 @@ type Options struct {
 	// Captcha is the captcha provider: it says whether a widget's token is
 	// good. A token is good once. nil means that no captcha is needed.
 	Captcha func(token string) bool
-	// Providers are social providers that are switched on, "github" for one.
-	// Their page is the stand-in's own and asks whom to sign in.
+	// Providers are social providers that are switched on, by Auth's name, such
+	// as "github". Their page is the stand-in's own, /providers/{name}: a button
+	// "Continue as {email}" (name email) for each of Users, a field for anybody
+	// else, and one to cancel.
 	Providers []string
 	// RateLimits switches Auth's request limits on, per address of the
 	// connection: 30 at once, then a few a minute.
@@ -215,6 +217,7 @@ func authConfigOf(o Options) authConfig {
 		singleSession:   o.SingleSession,
 		limitConnection: o.RateLimits,
 	}
+	config.builtIn = o.Providers
 	if o.Captcha != nil {
 		config.captcha = singleUse(o.Captcha)
 	}
