@@ -27,6 +27,7 @@ create table sign_in_settings (
     captcha_provider text not null default '' check (captcha_provider in ('', 'turnstile', 'hcaptcha')),
     captcha_site_key text not null default '',
     captcha_needed   boolean not null default false, -- learnt from the project
+    registering_until timestamptz,              -- somebody registers our client; theirs until then
     updated_at       timestamptz not null,
     primary key (organization_id, project_id),
     foreign key (organization_id, project_id) references projects (organization_id, id) on delete cascade
@@ -115,10 +116,13 @@ create table sign_ins (
     ask                 boolean not null default false, -- prompt=consent: never skip
     cookie_hash         bytea not null,         -- SHA-256 of the transaction cookie
     upstream_state      bytea,                  -- SHA-256 of what the callback must carry
-    upstream_verifier   bytea,                  -- sealed
+    upstream_flow       bytea,                  -- sealed: the way that was begun, its PKCE verifier, our client
     email               text not null default '', -- a code is on its way to
     pending             bytea,                  -- sealed: a session that still needs its second factor
+    ticket_key          bytea,                  -- SHA-256; email and pending are of the browser on the project's own host that holds it
     hand_over           bytea,                  -- SHA-256 of the way back from the project's own host
+    hand_over_until     timestamptz,
+    hand_over_session_id uuid,                  -- who comes back with it
     upstream_session_id uuid,                   -- signed in
     grant_id            uuid,                   -- allowed
     code_hash           bytea unique,           -- SHA-256

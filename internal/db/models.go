@@ -339,10 +339,13 @@ type SignIn struct {
 	Ask               bool
 	CookieHash        []byte
 	UpstreamState     []byte
-	UpstreamVerifier  []byte
+	UpstreamFlow      []byte
 	Email             string
 	Pending           []byte
+	TicketKey         []byte
 	HandOver          []byte
+	HandOverUntil     *time.Time
+	HandOverSessionID *id.Upstream
 	UpstreamSessionID *id.Upstream
 	GrantID           *id.Grant
 	CodeHash          []byte
@@ -355,17 +358,18 @@ type SignIn struct {
 }
 
 type SignInSetting struct {
-	OrganizationID  id.Organization
-	ProjectID       id.Project
-	Method          string
-	ClientID        string
-	ClientSecret    []byte
-	ClientSource    string
-	ClientRedirect  string
-	CaptchaProvider string
-	CaptchaSiteKey  string
-	CaptchaNeeded   bool
-	UpdatedAt       time.Time
+	OrganizationID   id.Organization
+	ProjectID        id.Project
+	Method           string
+	ClientID         string
+	ClientSecret     []byte
+	ClientSource     string
+	ClientRedirect   string
+	CaptchaProvider  string
+	CaptchaSiteKey   string
+	CaptchaNeeded    bool
+	RegisteringUntil *time.Time
+	UpdatedAt        time.Time
 }
 
 type SigningKey struct {
