@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -242,11 +243,30 @@ func keysUnavailable(cause error) error {
 	return fault.Wrap(cause, fault.Unavailable, "key_set_unavailable", "The project's signing keys cannot be read right now. Try again later.").WithRetryAfter(5 * time.Second)
 }
 
-// Settings are the parts of Auth's public settings in use.
+// Settings are the parts of Auth's public settings in use. They say nothing of
+// captchas, second factors, magic links, mail templates or the OAuth server.
 type Settings struct {
 	External      map[string]bool `json:"external"` // sign-in methods by name, such as email, google
 	DisableSignup bool            `json:"disable_signup"`
 	Autoconfirm   bool            `json:"mailer_autoconfirm"`
+}
+
+// SocialProviders are the external providers that are switched on, sorted, as
+// ProviderURL takes them. Custom ones are not among them: Auth keeps quiet
+// about those.
+func (s Settings) SocialProviders() []string {
+	var names []string
+	for name, on := range s.External {
+		switch name {
+		case "email", "phone", "anonymous_users":
+			continue
+		}
+		if on && authWord(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Settings reads Auth's public settings with the publishable key, which also

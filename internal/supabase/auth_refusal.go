@@ -109,11 +109,11 @@ func readProblem(body []byte) (authProblem, bool) {
 	default:
 		return authProblem{}, false
 	}
-	if !problemCode(p.code) {
+	if !authWord(p.code) {
 		return authProblem{}, false
 	}
 	for _, reason := range a.Weak.Reasons {
-		if problemCode(reason) {
+		if authWord(reason) {
 			p.reasons = append(p.reasons, reason)
 		}
 	}
@@ -127,8 +127,9 @@ func text(s *string) string {
 	return *s
 }
 
-// problemCode reports whether s is one of Auth's words: they may be logged.
-func problemCode(s string) bool {
+// authWord reports whether s has the form of Auth's codes and names, which may
+// be logged and shown.
+func authWord(s string) bool {
 	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 

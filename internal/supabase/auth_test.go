@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -273,4 +274,12 @@ func TestSettingsSendTheKeyAndNothingElse(t *testing.T) {
 	}
 	requests, _ := p.seen()
 	wantHeaders(t, requests[0], map[string]string{"Apikey": "sb_publishable_test", "Accept": "application/json"})
+}
+
+func TestSocialProvidersAreThoseSwitchedOn(t *testing.T) {
+	t.Parallel()
+	s := Settings{External: map[string]bool{"email": true, "phone": true, "anonymous_users": true, "google": true, "github": true, "apple": false, "<b>": true}}
+	if got := s.SocialProviders(); !slices.Equal(got, []string{"github", "google"}) {
+		t.Errorf("%v", got)
+	}
 }
