@@ -26,9 +26,6 @@ var static embed.FS
 // AssetsPath is where the static files are served.
 const AssetsPath = "/static/"
 
-// contentPolicy admits our own files and nothing else.
-const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
 // Assets serves the embedded files; their names carry a version, so browsers
 // may keep them.
 func Assets() http.Handler {
@@ -57,13 +54,18 @@ func asset(name string) string {
 // WritePage renders a component as a whole page with the headers every page
 // carries. Nothing is sent when rendering goes wrong.
 func WritePage(ctx context.Context, w http.ResponseWriter, status int, page templ.Component) error {
+	return WritePageUnder(ctx, w, status, page, Policy{})
+}
+
+// WritePageUnder is WritePage for a page that needs more than our own files.
+func WritePageUnder(ctx context.Context, w http.ResponseWriter, status int, page templ.Component, policy Policy) error {
 	var body bytes.Buffer
 	if err := page.Render(ctx, &body); err != nil {
 		return fmt.Errorf("render page: %w", err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("Content-Security-Policy", policy.String())
 	// Not no-referrer: browsers then send forms with Origin: null, which tells
 	// our own from another site's no more.
 	h.Set("Referrer-Policy", "same-origin")
