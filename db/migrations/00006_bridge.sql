@@ -66,6 +66,8 @@ create table upstream_sessions (
     issuer          text not null,
     subject         text not null,
     email           text not null,              -- shown to its owner only; may be empty
+    role            text not null default 'authenticated', -- of its newest token; each surface says which it admits
+    anonymous       boolean not null default false, -- likewise
     kind            text not null check (kind in ('oauth', 'session')), -- which endpoint refreshes it
     client_id       text not null default '',   -- ours, for oauth
     version         integer not null default 1, -- of the tokens
@@ -124,6 +126,7 @@ create table sign_ins (
     hand_over_until     timestamptz,
     hand_over_session_id uuid,                  -- who comes back with it
     upstream_session_id uuid,                   -- signed in
+    offered             text[] not null default '{}', -- effects of the writing tools that the question named
     grant_id            uuid,                   -- allowed
     code_hash           bytea unique,           -- SHA-256
     code_until          timestamptz,
@@ -289,8 +292,8 @@ begin
     return null;
 end $$;
 -- +goose StatementEnd
-create trigger upstream_sessions_notify after update of ended_at on upstream_sessions
-    for each row when (new.ended_at is not null) execute function notify_upstream();
+create trigger upstream_sessions_notify after update of ended_at, role, anonymous on upstream_sessions
+    for each row when (new.ended_at is not null or new.role <> old.role or new.anonymous <> old.anonymous) execute function notify_upstream();
 
 -- What a surface's URLs are depends on which domains of its project are proven.
 -- +goose StatementBegin

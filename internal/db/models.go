@@ -347,6 +347,7 @@ type SignIn struct {
 	HandOverUntil     *time.Time
 	HandOverSessionID *id.Upstream
 	UpstreamSessionID *id.Upstream
+	Offered           []string
 	GrantID           *id.Grant
 	CodeHash          []byte
 	CodeUntil         *time.Time
@@ -425,6 +426,8 @@ type UpstreamSession struct {
 	Issuer         string
 	Subject        string
 	Email          string
+	Role           string
+	Anonymous      bool
 	Kind           string
 	ClientID       string
 	Version        int32
