@@ -65,11 +65,13 @@ func (a *authServer) getAuthorization(w http.ResponseWriter, r *http.Request) er
 		writeAuthJSON(w, http.StatusOK, map[string]any{"redirect_url": opened.redirectURL})
 		return nil
 	}
+	user := map[string]any{"id": who.user.ID}
+	putIfSet(user, "email", who.user.Email)
 	writeAuthJSON(w, http.StatusOK, map[string]any{
 		"authorization_id": id,
 		"redirect_uri":     opened.redirectURI,
 		"client":           opened.client.brief(),
-		"user":             map[string]any{"id": who.user.ID, "email": who.user.Email},
+		"user":             user,
 		"scope":            opened.scope,
 	})
 	return nil

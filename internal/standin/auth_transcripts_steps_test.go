@@ -60,6 +60,13 @@ func newReplay(t *testing.T) *replay {
 	rp.keySteps()
 	rp.optionSteps()
 	rp.concurrentSteps()
+	rp.consentFactorSteps()
+	rp.factorSteps()
+	rp.factorLimitSteps()
+	rp.captchaSteps()
+	rp.confirmationSteps()
+	rp.recoverySteps()
+	rp.switchedOffSteps()
 	return rp
 }
 
