@@ -100,6 +100,9 @@ func (c *compiler) finish() {
 		c.checkSchemas(m)
 		c.out.Tools = append(c.out.Tools, m.tool)
 	}
+	if c.out.Access.Bridged() {
+		c.out.Access.Scopes = knownScopes(&c.out)
+	}
 	c.lint()
 }
 
@@ -113,9 +116,14 @@ func (c *compiler) access() {
 	out.AnonymousUsers = a.AnonymousUsers
 	out.Origins = values(a.Origins)
 	if a.has(ModeOAuth) {
-		out.Authorization = "direct"
+		out.Authorization = a.Authorization.Value
 		out.Advertise, out.Require, out.Roles = values(a.Advertise), values(a.Require), values(a.Roles)
-		c.directRules(a)
+		c.roleRules(a)
+		if out.Bridged() {
+			c.bridgeRules(a)
+		} else {
+			c.directRules(a)
+		}
 	}
 	if a.has(ModePublic) && !c.facts.AllowPublic {
 		c.errorf(modeAt(a, ModePublic), "mode public is served only by an instance that listens on loopback (such as the demo) in this version: write mode: oauth")
@@ -136,15 +144,15 @@ func (c *compiler) directRules(a AccessSpec) {
 	if c.facts.Signing == SigningHS256 {
 		c.errorf(a.authorization, "this project signs its tokens with a shared secret (HS256), which nobody else can verify, so direct authorization is not possible. "+
 			"In the Supabase dashboard open Project Settings, JWT Keys: choose \"Migrate JWT secret\", then \"Rotate keys\" so that an asymmetric key (ES256) signs; "+
-			"then check the project again (chumbo link) and publish. The other way, authorization: bridge, works with HS256 and comes with a later version")
+			"then check the project again (chumbo link) and publish. Or write authorization: bridge, which works with HS256 keys")
 	}
 	if c.facts.OAuthOff {
 		c.errorf(a.authorization, "this project's OAuth server is off, so nobody could sign in. In the Supabase dashboard open Authentication, OAuth Server: enable it and allow dynamic client registration "+
-			"(self-hosted: GOTRUE_OAUTH_SERVER_ENABLED=true and GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION=true); then check the project again (chumbo link) and publish")
+			"(self-hosted: GOTRUE_OAUTH_SERVER_ENABLED=true and GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION=true); then check the project again (chumbo link) and publish. Or write authorization: bridge, which needs no OAuth server")
 	}
 	for _, t := range a.Advertise {
-		if t.Value == "offline_access" {
-			c.errorf(t.at, "offline_access is never advertised: clients that want to stay signed in ask for it themselves; leave it out")
+		if t.Value == offlineAccess {
+			c.errorf(t.at, offlineNever)
 			continue
 		}
 		c.knownScope(t)
@@ -152,6 +160,10 @@ func (c *compiler) directRules(a AccessSpec) {
 	for _, t := range a.Require {
 		c.knownScope(t)
 	}
+}
+
+// roleRules warn about users who are more than signed in.
+func (c *compiler) roleRules(a AccessSpec) {
 	for _, t := range a.Roles {
 		if t.Value != "authenticated" {
 			c.warnf(t.at, "tokens with role %s are accepted: the Data API runs them as that database role, with its rights", t.Value)
@@ -165,7 +177,7 @@ func (c *compiler) knownScope(t Text) {
 	if c.facts.knowsScope(t.Value) {
 		return
 	}
-	c.errorf(t.at, "the project's OAuth server cannot issue the scope %s, so no token would ever have it%s",
+	c.errorf(t.at, "the project's OAuth server cannot issue the scope %s, so no token would ever have it%s. With authorization: bridge a surface has scopes of its own",
 		quoteName(t.Value), c.suggest(t.Value, c.facts.ScopesSupported, "; it issues "))
 }
 
@@ -203,7 +215,11 @@ func (t *ToolSpec) scopes() []Text {
 func (c *compiler) common(t *ToolSpec, o *OperationSpec) Tool {
 	if c.file.Access.has(ModeOAuth) {
 		for _, scope := range o.Scopes {
-			c.knownScope(scope)
+			if c.out.Access.Bridged() {
+				c.ownScope(scope)
+			} else {
+				c.knownScope(scope)
+			}
 		}
 	}
 	return Tool{

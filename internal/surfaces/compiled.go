@@ -94,7 +94,26 @@ type Tool struct {
 // list, such as "crm_archive rpc public.archive_customer destructive"; empty
 // for a tool that only reads. A grant remembers the effects its user agreed
 // to: a tool that writes something else, or is destructive now, has another.
-func (t *Tool) Effect() string { panic("not built") }
+func (t *Tool) Effect() string {
+	if t.Annotations.ReadOnly {
+		return ""
+	}
+	var kind string
+	var on Relation
+	switch {
+	case t.RPC != nil:
+		kind, on = "rpc", t.RPC.Relation
+	case t.List != nil:
+		kind, on = opList, t.List.Relation
+	case t.Get != nil:
+		kind, on = opGet, t.Get.Relation
+	}
+	effect := t.Name + " " + kind + " " + qualified(on.Schema, on.Name)
+	if t.Annotations.Destructive {
+		effect += " destructive"
+	}
+	return effect
+}
 
 // Annotations are MCP's four tool hints, always all stated.
 type Annotations struct {

@@ -8,7 +8,7 @@ func (d *differ) access(before, after Access) {
 	d.modes(before, after)
 	if both := before.Has(ModeOAuth) && after.Has(ModeOAuth); both {
 		if before.Authorization != after.Authorization {
-			d.add(ChangeBreaks, "access.authorization is %s now, it was %s: everybody signs in again", after.Authorization, before.Authorization)
+			d.add(ChangeBreaks, "access.authorization is %s now, it was %s: every client must sign in again", after.Authorization, before.Authorization)
 		}
 		d.scopes(before, after)
 		d.roles(before, after)
@@ -20,6 +20,7 @@ func (d *differ) access(before, after Access) {
 		d.add(ChangeSafe, "anonymous users are admitted now")
 	}
 	d.origins(before.Origins, after.Origins)
+	before.Scopes, after.Scopes = nil, nil // told by advertise, require and the tools
 	if len(d.changes) == told && !sameJSON(before, after) {
 		d.add(ChangeSafe, "access is written in another order")
 	}

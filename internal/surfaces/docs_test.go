@@ -31,7 +31,7 @@ func asFile(t *testing.T, example string) string {
 	t.Helper()
 	const (
 		head   = "version: 1\ntitle: Example\n"
-		access = "access: { mode: oauth, authorization: direct }\n"
+		access = "access: { mode: oauth, authorization: bridge }\n"
 		table  = "tools:\n  - table: customers\n    columns: [id, name, status]\n"
 		rpc    = "tools:\n  - rpc: archive_customer\n    description: Archive a customer.\n"
 	)

@@ -28,7 +28,7 @@ var (
 			"isolation":     "leave it out; tokens are trusted for the whole project",
 			"session_check": "leave it out; a token revoked at Supabase ends when it expires",
 			"public_tasks":  noInstead,
-			"issuer":        "write authorization: direct, so that the project's own Supabase Auth signs users in",
+			"issuer":        "write authorization: bridge, which signs users in by the project's own Supabase Auth",
 			"audience":      noInstead,
 			"introspection": noInstead,
 			"keys":          noInstead,
@@ -96,7 +96,6 @@ var (
 		"api-key": "write mode: oauth",
 	}
 	laterAuthorizations = map[string]string{
-		"bridge":   "write authorization: direct",
-		"external": "write authorization: direct",
+		"external": "write authorization: bridge",
 	}
 )

@@ -70,8 +70,30 @@ func (c *compiler) lint() {
 		c.warnf(c.made[manyTools].at, "%s: models choose badly among more than %d, and some clients drop the rest; split them over several surfaces", plural(len(tools), "tool"), manyTools)
 	}
 	c.lintTexts()
+	c.lintDirect()
 	if c.file.Access.has(ModePublic) && c.file.Access.has(ModeOAuth) && !c.anyPublic() {
 		c.warnf(modeAt(c.file.Access, ModePublic), "mode public is on, but no tool is marked public: true, so a caller without a token sees nothing")
+	}
+}
+
+// lintDirect warns where a file counts on scopes that bind nobody: in direct
+// mode a client's token is the user's whole session at the project.
+func (c *compiler) lintDirect() {
+	a := c.file.Access
+	if c.out.Access.Authorization != AuthorizationDirect {
+		return
+	}
+	at, limited := place{}, false
+	if len(a.Require) > 0 {
+		at, limited = a.Require[0].at, true
+	}
+	for _, t := range c.file.Tools {
+		if scopes := t.scopes(); !limited && len(scopes) > 0 {
+			at, limited = scopes[0].at, true
+		}
+	}
+	if limited {
+		c.warnf(at, "with authorization: direct a client's token is a full session of the user at the project, so that scopes hold it back here and nowhere else; authorization: bridge is recommended, where the session stays with Chumbo")
 	}
 }
 

@@ -174,7 +174,7 @@ func (r *reader) file(n *yaml.Node) *File {
 	if access, at, ok := m.get("access"); ok {
 		f.Access = r.access(access, at)
 	} else if !m.given("access") {
-		r.errorf(m.at, "access is missing: write access: { mode: oauth, authorization: direct }")
+		r.errorf(m.at, "access is missing: write access: { mode: oauth, authorization: bridge }")
 	}
 	if items, at, ok := m.items("tools"); ok {
 		f.Tools = r.tools(items, at)

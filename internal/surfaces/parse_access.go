@@ -20,7 +20,10 @@ func (r *reader) access(n *yaml.Node, at place) AccessSpec {
 	if e, ok := m.entries["authorization"]; ok {
 		a.authorization = e.at
 	}
-	r.checkAuthorization(a, m.given("authorization"))
+	r.checkAuthorization(a)
+	if a.has(ModeOAuth) && !m.given("authorization") {
+		a.Authorization = Text{Value: AuthorizationBridge, at: at}
+	}
 	a.Advertise = r.scopes(m, "advertise")
 	a.Require = r.scopes(m, "require")
 	a.Roles = r.roles(m)
@@ -54,19 +57,17 @@ func (r *reader) modes(m mapping) []Text {
 	return modes
 }
 
-func (r *reader) checkAuthorization(a AccessSpec, given bool) {
-	oauth := a.has(ModeOAuth)
+func (r *reader) checkAuthorization(a AccessSpec) {
 	value := a.Authorization.Value
+	known := value == AuthorizationDirect || value == AuthorizationBridge
 	switch {
-	case value == "direct" && !oauth && len(a.Modes) > 0:
+	case known && !a.has(ModeOAuth) && len(a.Modes) > 0:
 		r.errorf(a.authorization, "authorization belongs to mode oauth: add oauth to mode, or leave authorization out")
-	case value == "direct" || (value == "" && given):
+	case known || value == "":
 	case laterAuthorizations[value] != "":
 		r.errorf(a.authorization, "authorization: %s is not yet supported: %s", value, laterAuthorizations[value])
-	case value != "":
-		r.errorf(a.authorization, "unknown authorization %s: write authorization: direct", quoteName(value))
-	case oauth:
-		r.errorf(a.authorization, "authorization is missing, and what it will stand for (bridge) is not yet supported: write authorization: direct")
+	default:
+		r.errorf(a.authorization, "unknown authorization %s: write authorization: bridge (or direct)", quoteName(value))
 	}
 }
 

@@ -46,7 +46,9 @@ version: 1
 title: %s
 # Tell models what this is about, and where to begin:
 # instructions: Customers of the signed-in user's organization. Start with customers_list.
-access: { mode: oauth, authorization: direct }
+# Chumbo signs people in through the app's own Supabase Auth, and each client
+# gets what its user allows. (direct: the app's OAuth server does it instead.)
+access: { mode: oauth, authorization: bridge }
 tools:
 `, yamlText(title))
 	for i, t := range chosen {
