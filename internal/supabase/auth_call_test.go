@@ -267,6 +267,7 @@ func TestAuthFailuresThatLeaveEverythingAsItWas(t *testing.T) {
 		"the gateway knows no key":                 answer(401, nil, `{"message":"Invalid API key","hint":"Double check"}`),
 		"a gateway's own error text":               answer(404, nil, `{"error":"requested path is invalid"}`),
 		"a paused project":                         answer(540, nil, `{"error":"paused"}`),
+		"a code without words":                     answer(400, nil, `{"code":"session_not_found"}`),
 		"Auth is gone":                             answer(404, map[string]string{"Content-Type": "text/plain"}, "404 page not found\n"),
 		"a wrong method":                           answer(405, nil, ""),
 		"an internal error":                        answer(500, nil, `{"code":500,"error_code":"unexpected_failure","msg":"`+private+`"}`),
