@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -39,9 +38,19 @@ type Bridge interface {
 // Authenticator turns a request's Authorization into a Caller. It is safe for
 // concurrent use.
 type Authenticator struct {
-	now  func() time.Time
-	keys *keySets
-	memo *memo
+	now    func() time.Time
+	keys   *keySets
+	memo   *memo
+	bridge Bridge // nil: what Chumbo issues is admitted nowhere
+}
+
+// WithBridge is the authenticator that also admits what b issued, at bridge
+// surfaces. It shares keys and memory with the one it is made of, which the
+// bridge itself needs first (see VerifyProjectToken).
+func (a *Authenticator) WithBridge(b Bridge) *Authenticator {
+	with := *a
+	with.bridge = b
+	return &with
 }
 
 // New returns an Authenticator.
@@ -93,12 +102,35 @@ func (a *Authenticator) Authenticate(ctx context.Context, ep *tenants.Endpoint, 
 		return publicCaller(ep), nil
 	case text == "":
 		return nil, SignIn(ep)
+	case ep.Access.Bridged():
+		return a.bridged(ctx, ep, text)
 	case isChumboKey(text), !ep.Access.Has(surfaces.ModeOAuth):
 		return nil, invalidToken(ep, reasonOtherKind)
 	}
 	caller, err := a.direct(ctx, ep, text)
 	if err != nil {
 		return nil, answerTo(ep, err)
+	}
+	return caller, nil
+}
+
+// bridged admits what Chumbo issued for a bridge surface. A token of the
+// project's own is none of these, whatever it says.
+func (a *Authenticator) bridged(ctx context.Context, ep *tenants.Endpoint, text string) (*Caller, error) {
+	personal := isPersonalToken(text)
+	if a.bridge == nil || isChumboKey(text) && !personal {
+		return nil, invalidToken(ep, reasonOtherKind)
+	}
+	admit := a.bridge.Admit
+	if personal {
+		admit = a.bridge.AdmitPersonal
+	}
+	caller, err := admit(ctx, ep, text)
+	if err != nil {
+		return nil, err
+	}
+	if k := caller.Key; k.Surface != ep.Surface || k.Mode != ModeBridge || k.Issuer != ep.Project.Issuer || k.Subject == "" || caller.Session == nil {
+		return nil, errors.New("the bridge admitted a caller who is not of this surface")
 	}
 	return caller, nil
 }
@@ -119,11 +151,11 @@ func publicCaller(ep *tenants.Endpoint) *Caller {
 	return &Caller{Key: CallerKey{Surface: ep.Surface, Mode: ModePublic}, Role: "anon"}
 }
 
-// missingScope asks for the scopes of access.require where the project can
-// grant them, and refuses plainly where a new sign-in would bring nothing.
+// missingScope asks for the scopes of access.require where a sign-in can bring
+// them, and refuses plainly where a new sign-in would bring nothing.
 func missingScope(ep *tenants.Endpoint) error {
 	for _, scope := range ep.Access.Require {
-		if !slices.Contains(ep.Project.ScopesSupported, scope) {
+		if !ep.CanGrant(scope) {
 			return fault.New(fault.Forbidden, string(reasonScope), "%s", reasonScope.text())
 		}
 	}
@@ -131,8 +163,13 @@ func missingScope(ep *tenants.Endpoint) error {
 }
 
 // Refused forgets a token that the project itself refused, and returns the
-// challenge to answer with. The token stays refused here for 10 s.
+// challenge to answer with. The token stays refused here for 10 s. Where the
+// session at the project is kept by us, the caller's token is another one and
+// nothing is known against it: the challenge says that the session has ended.
 func (a *Authenticator) Refused(ep *tenants.Endpoint, c *Caller) *Challenge {
+	if c.Session != nil {
+		return invalidToken(ep, reasonSession)
+	}
 	if !c.Token.IsZero() {
 		key := keyOf(ep.Project.ID, c.Token.Reveal())
 		a.memo.reject(key, reasonRefused)

@@ -56,14 +56,22 @@ func SignIn(ep *tenants.Endpoint) *Challenge {
 // invalidToken is the challenge for a credential that was presented and is no
 // good. The description is fixed: no byte of the request is in it.
 func invalidToken(ep *tenants.Endpoint, why reason) *Challenge {
-	params := append(metadataParam(ep), param("error", "invalid_token"), param("error_description", why.text()))
-	return newChallenge(fault.Unauthenticated, why, params)
+	return InvalidToken(ep, string(why), why.text())
+}
+
+// InvalidToken is the challenge for a credential that Chumbo itself issued and
+// that is no good any more. code is a stable word for logs and the body; text
+// says what is the matter and the next step, in ASCII without quotes or
+// backslashes, and holds no byte of the request.
+func InvalidToken(ep *tenants.Endpoint, code, text string) *Challenge {
+	params := append(metadataParam(ep), param("error", "invalid_token"), param("error_description", text))
+	return challengeOf(fault.New(fault.Unauthenticated, code, "%s", text), params)
 }
 
 // InsufficientScope is the 403 challenge (RFC 6750 section 3.1) for a call
 // that needs scopes. It names the whole set needed, access.require and scopes:
-// some clients replace what they had by what is named. Scopes the project
-// cannot grant are left out; whether to challenge at all when some are is the
+// some clients replace what they had by what is named. Scopes that no sign-in
+// could bring are left out; whether to challenge at all when some are is the
 // caller's decision.
 func InsufficientScope(ep *tenants.Endpoint, scopes []string) *Challenge {
 	params := append(metadataParam(ep), param("error", "insufficient_scope"))
@@ -75,14 +83,15 @@ func InsufficientScope(ep *tenants.Endpoint, scopes []string) *Challenge {
 }
 
 func newChallenge(kind fault.Kind, why reason, params []string) *Challenge {
+	return challengeOf(fault.New(kind, string(why), "%s", why.text()), params)
+}
+
+func challengeOf(f *fault.Error, params []string) *Challenge {
 	header := "Bearer"
 	if len(params) > 0 {
 		header += " " + strings.Join(params, ", ")
 	}
-	return &Challenge{
-		Status: kind.Status(), Code: string(why), header: header,
-		fault: fault.New(kind, string(why), "%s", why.text()),
-	}
+	return &Challenge{Status: f.Kind.Status(), Code: f.Code, header: header, fault: f}
 }
 
 // metadataParam points at the metadata of the very URL that was used; there is
@@ -113,8 +122,7 @@ func param(name, value string) string {
 	return b.String()
 }
 
-// grantable keeps the scopes that the project's own metadata offers and that
-// are scope tokens (RFC 6749 section 3.3), each once, in order. offline_access
+// grantable keeps the scopes that a sign-in can bring and that are scope tokens (RFC 6749 section 3.3), each once, in order. offline_access
 // is never asked for here.
 func grantable(ep *tenants.Endpoint, scopes []string) []string {
 	var out []string
@@ -122,7 +130,7 @@ func grantable(ep *tenants.Endpoint, scopes []string) []string {
 		if scope == "offline_access" || !isScope(scope) || slices.Contains(out, scope) {
 			continue
 		}
-		if slices.Contains(ep.Project.ScopesSupported, scope) {
+		if ep.CanGrant(scope) {
 			out = append(out, scope)
 		}
 	}

@@ -89,14 +89,22 @@ func ServeMetadata(w http.ResponseWriter, r *http.Request, ep *tenants.Endpoint)
 func writeMetadata(w http.ResponseWriter, method string, ep *tenants.Endpoint) {
 	w.Header().Set("Cache-Control", metadataAge)
 	writeDocument(w, method, http.StatusOK, "application/json", metadata{
-		Resource:     ep.Resource.URL(),
-		ResourceName: ep.Title,
-		// The issuer byte for byte as the project claims it, path included:
-		// without /auth/v1 clients look for its metadata in the wrong place.
-		AuthorizationServers: []string{ep.Project.Issuer},
+		Resource:             ep.Resource.URL(),
+		ResourceName:         ep.Title,
+		AuthorizationServers: []string{authorizationServer(ep)},
 		BearerMethods:        []string{"header"},
 		ScopesSupported:      grantable(ep, ep.Access.Advertise),
 	})
+}
+
+// authorizationServer is the issuer that tokens for ep come from: the very URL
+// in bridge mode, else the project's byte for byte as it claims it, path
+// included (without /auth/v1 clients look for its metadata in the wrong place).
+func authorizationServer(ep *tenants.Endpoint) string {
+	if ep.Access.Bridged() {
+		return ep.Resource.URL()
+	}
+	return ep.Project.Issuer
 }
 
 func writeDocument(w http.ResponseWriter, method string, status int, contentType string, document any) {
