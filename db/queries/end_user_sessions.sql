@@ -1,6 +1,6 @@
 -- Table: end_user_sessions, browsers whose person signed in to one project.
 
--- name: InsertVisit :exec
+-- name: InsertVisit :execrows
 insert into end_user_sessions (organization_id, id, project_id, upstream_session_id, token_hash, created_at, expires_at)
 select @organization_id, @id, @project_id, u.id, @token_hash, @now, @expires_at
 from upstream_sessions u

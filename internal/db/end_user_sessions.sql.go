@@ -93,7 +93,7 @@ func (q *Queries) GetVisit(ctx context.Context, arg GetVisitParams) (GetVisitRow
 	return i, err
 }
 
-const insertVisit = `-- name: InsertVisit :exec
+const insertVisit = `-- name: InsertVisit :execrows
 
 insert into end_user_sessions (organization_id, id, project_id, upstream_session_id, token_hash, created_at, expires_at)
 select $1, $2, $3, u.id, $4, $5, $6
@@ -112,8 +112,8 @@ type InsertVisitParams struct {
 }
 
 // Table: end_user_sessions, browsers whose person signed in to one project.
-func (q *Queries) InsertVisit(ctx context.Context, arg InsertVisitParams) error {
-	_, err := q.db.Exec(ctx, insertVisit,
+func (q *Queries) InsertVisit(ctx context.Context, arg InsertVisitParams) (int64, error) {
+	result, err := q.db.Exec(ctx, insertVisit,
 		arg.OrganizationID,
 		arg.ID,
 		arg.ProjectID,
@@ -122,5 +122,8 @@ func (q *Queries) InsertVisit(ctx context.Context, arg InsertVisitParams) error 
 		arg.ExpiresAt,
 		arg.UpstreamSessionID,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

@@ -2,10 +2,15 @@ package bridge
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/egress"
@@ -22,6 +27,7 @@ type Directory interface {
 	Lookup(ctx context.Context, host, path string) (*tenants.Endpoint, error)
 	ByRef(ctx context.Context, ref string) (*tenants.Endpoint, error)
 	Compiled(ctx context.Context, ep *tenants.Endpoint) (*surfaces.Compiled, error)
+	OwnBases(ep *tenants.Endpoint) []string
 }
 
 // Verifier checks the project's own tokens. *oauth.Authenticator is one.
@@ -62,7 +68,12 @@ type Config struct {
 // Service is the bridge. Safe for concurrent use; several servers of one
 // instance share everything through the database.
 type Service struct {
-	cfg Config
+	cfg       Config
+	keys      *signingKeys                               // signingkeys.go
+	tokens    *otter.Cache[[sha256.Size]byte, readToken] // accesstoken.go
+	documents singleflight.Group                         // document.go: readings under way
+	limits    *limits                                    // limits.go
+	known     *knownAuth                                 // signin_known.go
 }
 
 // The times of the design (section 5, Tokens).
@@ -90,6 +101,12 @@ func New(cfg Config) (*Service, error) {
 		return nil, errors.New("bridge: every part of its configuration is required")
 	}
 	cfg.PagesURL = strings.TrimRight(cfg.PagesURL, "/")
-	s := &Service{cfg: cfg}
+	s := &Service{cfg: cfg, keys: newSigningKeys(cfg.Store, cfg.Keys, cfg.Now)}
+	s.limits = &limits{store: cfg.Store, keys: cfg.Keys, now: cfg.Now}
+	s.known = newKnownAuth(cfg.Projects, cfg.Now)
+	var err error
+	if s.tokens, err = newReadTokens(); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
 	return s, nil
 }

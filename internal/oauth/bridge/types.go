@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
@@ -16,6 +17,8 @@ type Client struct {
 	AuthMethods  []string // accepted at the token endpoint, its own first
 
 	secretHash []byte // SHA-256; nil for a public client
+	keys       clientKeys
+	firstSeen  bool // its metadata document was read for the first time
 }
 
 // Purpose is why a browser signs in.
@@ -45,6 +48,11 @@ type SignIn struct {
 	state      string
 	stateGiven bool
 	challenge  string
+
+	byTicket  bool        // opened on the project's own host, without the transaction cookie
+	ticketKey seal.Secret // of the browser there; zero while it has begun nothing
+	pending   []byte      // sealed: the session that still needs its second factor
+	signedIn  id.Upstream // whose session the row names, live or not; zero for nobody's
 }
 
 // Person is an end user of one project who signed in through us.
@@ -59,20 +67,21 @@ type Person struct {
 
 // AccessGrant is what one caller allowed one client at one surface.
 type AccessGrant struct {
-	ID         id.Grant
-	Surface    id.Surface
-	Subject    string
-	Personal   bool
-	Client     string
-	ClientName string // unverified
-	Scopes     []string
-	ReadOnly   bool
-	CreatedAt  time.Time
-	ApprovedAt time.Time
-	ExpiresAt  time.Time
-	LastUsedAt *time.Time
-	RevokedAt  *time.Time
-	RevokedWhy string // by_user, by_builder, code_replayed, token_reused, upstream_ended, replaced
-	TokenHint  string // last characters of a personal token
-	MoreNow    bool   // the surface offers writing tools that this grant does not cover
+	ID           id.Grant
+	Surface      id.Surface
+	SurfaceTitle string // of its live revision; only Connected tells it
+	Subject      string
+	Personal     bool
+	Client       string
+	ClientName   string // unverified
+	Scopes       []string
+	ReadOnly     bool
+	CreatedAt    time.Time
+	ApprovedAt   time.Time
+	ExpiresAt    time.Time
+	LastUsedAt   *time.Time
+	RevokedAt    *time.Time
+	RevokedWhy   string // by_user, by_builder, code_replayed, token_reused, upstream_ended, replaced
+	TokenHint    string // last characters of a personal token
+	MoreNow      bool   // the surface offers writing tools that this grant does not cover
 }
