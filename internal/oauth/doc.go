@@ -9,6 +9,7 @@
 //	jwt.go           the token's header and claims, strictly read (RFC 7515, RFC 7519)
 //	keyset.go        key sets per project: age, refetch, cooldown
 //	jwks.go          which keys of a key set document are used (RFC 7517)
+//	publickeys.go    the same keys for those who verify other signatures
 //	memo.go          verified and rejected tokens, remembered by hash
 //	reason.go        why a request was not let in, and the fixed texts for it
 //	challenge.go     WWW-Authenticate (RFC 6750 section 3, RFC 9728 section 5.1)

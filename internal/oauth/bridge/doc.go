@@ -10,6 +10,7 @@
 //	register.go    RFC 7591 registration
 //	document.go    client ID metadata documents
 //	clients.go     looking a client up; which redirect URI is its own (RFC 8252)
+//	redirects.go   which redirect URIs may be registered at all
 //	clientauth.go  client authentication at the token endpoint (RFC 6749 2.3, RFC 7523)
 //	resource.go    RFC 8707: what a client's resource means
 //	authorize.go   the authorization request (RFC 6749 4.1.1, RFC 7636, RFC 9207)

@@ -68,12 +68,14 @@ type Config struct {
 // Service is the bridge. Safe for concurrent use; several servers of one
 // instance share everything through the database.
 type Service struct {
-	cfg       Config
-	keys      *signingKeys                               // signingkeys.go
-	tokens    *otter.Cache[[sha256.Size]byte, readToken] // accesstoken.go
-	documents singleflight.Group                         // document.go: readings under way
-	limits    *limits                                    // limits.go
-	known     *knownAuth                                 // signin_known.go
+	cfg        Config
+	keys       *signingKeys                               // signingkeys.go
+	tokens     *otter.Cache[[sha256.Size]byte, readToken] // accesstoken.go
+	documents  singleflight.Group                         // document.go: readings under way
+	maxClients int64                                      // register.go: of one surface
+	upstreams  *upstreams                                 // upstream.go
+	limits     *limits                                    // limits.go
+	known      *knownAuth                                 // signin_known.go
 }
 
 // The times of the design (section 5, Tokens).
@@ -101,7 +103,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, errors.New("bridge: every part of its configuration is required")
 	}
 	cfg.PagesURL = strings.TrimRight(cfg.PagesURL, "/")
-	s := &Service{cfg: cfg, keys: newSigningKeys(cfg.Store, cfg.Keys, cfg.Now)}
+	s := &Service{cfg: cfg, keys: newSigningKeys(cfg.Store, cfg.Keys, cfg.Now), maxClients: maxClients}
 	s.limits = &limits{store: cfg.Store, keys: cfg.Keys, now: cfg.Now}
 	s.known = newKnownAuth(cfg.Projects, cfg.Now)
 	var err error
