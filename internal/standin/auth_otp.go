@@ -60,14 +60,9 @@ func (a *authServer) otp(w http.ResponseWriter, r *http.Request) error {
 	if err := a.mayMailSignIn(in, p); err != nil {
 		return err
 	}
-	switch {
-	case p == nil && a.cfg.confirmationOn, p != nil && p.EmailConfirmedAt == nil:
+	if a.cfg.confirmationOn && (p == nil || p.EmailConfirmedAt == nil) {
 		err = a.signUpByMail(r, in, p)
-	case p == nil:
-		if p, err = a.newPersonByMail(r.Context(), in); err == nil {
-			err = a.mailSignIn(r, p, in, mailMagicLink)
-		}
-	default:
+	} else if p, err = a.confirmed(r.Context(), in, p); err == nil {
 		err = a.mailSignIn(r, p, in, mailMagicLink)
 	}
 	if err != nil {
@@ -102,12 +97,9 @@ func (a *authServer) mayMailSignIn(in *mailRequest, p *person) error {
 	return nil
 }
 
-// signUpByMail sends the mail of a sign-up instead of a sign-in link.
+// signUpByMail sends the mail of a sign-up instead of a sign-in link. p is nil
+// for somebody new.
 func (a *authServer) signUpByMail(r *http.Request, in *mailRequest, p *person) error {
-	if p != nil && !a.cfg.confirmationOn { // confirmed by signing up again, then as anybody
-		p.confirm(a.cfg.now().UTC())
-		return a.mailSignIn(r, p, in, mailMagicLink)
-	}
 	made := p == nil
 	if made {
 		var err error
@@ -120,12 +112,21 @@ func (a *authServer) signUpByMail(r *http.Request, in *mailRequest, p *person) e
 	return a.mailConfirmation(r.Context(), p, made, to, in.flow(methodSignup, to))
 }
 
-func (a *authServer) newPersonByMail(ctx context.Context, in *mailRequest) (*person, error) {
-	p, err := newPerson(User{Email: in.Email, UserMetadata: in.Data}, a.cfg.now().UTC())
-	if err != nil {
-		return nil, err
+// confirmed is the person of a project that confirms nobody: made now if p is
+// nil.
+func (a *authServer) confirmed(ctx context.Context, in *mailRequest, p *person) (*person, error) {
+	now := a.cfg.now().UTC()
+	if p == nil {
+		p, err := newPerson(User{Email: in.Email, UserMetadata: in.Data}, now)
+		if err != nil {
+			return nil, err
+		}
+		return p, a.people.insert(ctx, p)
 	}
-	return p, a.people.insert(ctx, p)
+	if p.EmailConfirmedAt == nil {
+		p.confirm(now)
+	}
+	return p, nil
 }
 
 // recover mails a password link, and says nothing about unknown addresses.

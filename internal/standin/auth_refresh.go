@@ -103,7 +103,6 @@ func parseV2(token string) (sessionID string, counter int, ok bool) {
 // authenticated OAuth client, nil at the plain endpoint; the two kinds of
 // session do not mix.
 func (a *authServer) refresh(ctx context.Context, w http.ResponseWriter, value string, client *oauthClient) (*issued, *person, error) {
-	a.refreshes.Add(1)
 	s := a.sessionOfToken(value)
 	if s == nil {
 		return nil, nil, refreshNotFound()

@@ -31,7 +31,9 @@ func (in *credentials) flow(method, to string) *flowState {
 func (a *authServer) token(w http.ResponseWriter, r *http.Request) error {
 	grant := r.URL.Query().Get("grant_type")
 	switch grant {
-	case "password", "refresh_token", "pkce":
+	case "password", "pkce":
+	case "refresh_token":
+		a.refreshes.Add(1)
 	case "id_token":
 		return idTokenOff(r)
 	case "web3":

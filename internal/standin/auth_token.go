@@ -26,11 +26,14 @@ func (a *authServer) oauthToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	grant := params["grant_type"]
+	if grant == "refresh_token" {
+		a.refreshes.Add(1)
+	}
 	client, err := a.authenticateClient(r, params)
 	if err != nil {
 		return err
 	}
-	grant := params["grant_type"]
 	if grant == "" {
 		return &oauthError{"invalid_request", "grant_type is required"}
 	}

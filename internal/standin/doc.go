@@ -7,10 +7,13 @@
 // For the demo, tests and benchmarks only. It is no Supabase: it has no
 // Storage, Realtime or Studio.
 //
-// File map: project.go starts and stops one; database.go and sql/ make its
+// File map: project.go starts and stops one and project_people.go is what
+// tests do to its people and see of them; database.go and sql/ make its
 // database; gateway.go is the front door and recorder.go what tests see of it;
-// keys.go, auth*.go and pages/ are Auth; dataapi*.go the Data API (request
-// line: parse, plan, SQL, answer); functions.go Edge Functions;
-// management.go the Management API; crm.go a ready-made schema with two
-// organizations.
+// keys.go, auth*.go and pages/ are Auth (auth_factors.go, auth_challenge.go and
+// totp.go second factors; auth_mail.go, auth_otp.go and auth_verify.go what is
+// mailed; auth_provider.go the built-in social providers; auth_off.go what is
+// always switched off); dataapi*.go the Data API (request line: parse, plan,
+// SQL, answer); functions.go Edge Functions; management.go the Management API;
+// crm.go a ready-made schema with two organizations.
 package standin

@@ -51,6 +51,7 @@ type Options struct {
 	LowAALLifetime  time.Duration // of aal1 sessions of people with a second factor; 0 means no limit
 	SessionLifetime time.Duration // of every session; 0 means no limit
 	SingleSession   bool          // a new sign-in ends refreshing of the older ones
+	RefreshV2       bool          // refresh tokens of the newer form, that carry session and counter
 	NoMailCodes     bool          // mails show a link only, as Supabase's default templates do
 	MailInterval    time.Duration // between mails to one address; 0 means a minute
 
@@ -215,6 +216,7 @@ func authConfigOf(o Options) authConfig {
 		lowAALLifetime:  o.LowAALLifetime,
 		sessionTimebox:  o.SessionLifetime,
 		singleSession:   o.SingleSession,
+		refreshV2:       o.RefreshV2,
 		limitConnection: o.RateLimits,
 	}
 	config.builtIn = o.Providers
