@@ -130,9 +130,11 @@ func (s *Service) cameBackWithout(ctx context.Context, in *SignIn, w way, query 
 			"You are not signed in: the app's own sign-in page answered with an error. Try again; if it stays, its owner must look at the project's OAuth server settings.")
 	case query.Get("error_code") == "user_banned":
 		return banned(nil)
+	case query.Get("error_code") == "signup_disabled":
+		return fault.New(fault.Forbidden, "sign_up_refused", "You are not signed in: the app takes no new accounts, and has none for you there. Choose the way that you signed up with.")
 	case w.Kind == wayMail:
 		return linkOver(nil)
-	case code == "access_denied":
+	case code == "access_denied" && query.Get("error_code") == "":
 		return fault.New(fault.Forbidden, "access_denied", "You are not signed in: the sign-in was cancelled there. Try again, or choose another way.")
 	}
 	return unfinished()

@@ -68,6 +68,11 @@ func (s *Service) factorsOf(ctx context.Context, in *SignIn, tokens supabase.Tok
 
 func (s *Service) awaitFactor(ctx context.Context, in *SignIn, tokens supabase.Tokens, factors []string) (Outcome, error) {
 	ep := in.Endpoint
+	if !in.byTicket && !in.signedIn.IsZero() { // whoever was signed in before is not meant any more
+		if err := s.setPerson(ctx, in, nil); err != nil {
+			return Outcome{}, err
+		}
+	}
 	p := pendingSession{
 		Access: tokens.Access.Reveal(), Refresh: tokens.Refresh.Reveal(), Until: s.cfg.Now().Add(tokens.ExpiresIn), Factors: factors,
 	}

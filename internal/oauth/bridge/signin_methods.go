@@ -59,7 +59,10 @@ func (s *Service) Methods(ctx context.Context, in *SignIn, onOwnHost bool) (Meth
 	email := told.External["email"]
 	m := Methods{
 		Password: email && onOwnHost && in.byTicket, EmailCode: email, SignUp: email && !told.DisableSignup,
-		Providers: providersOf(told.External), OwnHost: s.ownBase(ep),
+		Providers: providersOf(told.External),
+	}
+	if email {
+		m.OwnHost = s.ownBase(ep)
 	}
 	if set.CaptchaNeeded || set.CaptchaProvider != "" && set.CaptchaSiteKey != "" {
 		m.Captcha = Captcha{Provider: set.CaptchaProvider, SiteKey: set.CaptchaSiteKey, Needed: set.CaptchaNeeded}
