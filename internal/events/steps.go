@@ -104,4 +104,3 @@ func stepOf(row db.ListConnectionStepsRow) StoredStep {
 	}
 	return s
 }
-

@@ -24,14 +24,17 @@ type Usage struct {
 }
 
 // Reader reads what Recorders wrote, one organization at a time.
-type Reader struct{ store *db.Store }
+type Reader struct {
+	store *db.Store
+	span  int // of steps that are joined at once
+}
 
 // NewReader returns a Reader.
 func NewReader(store *db.Store) (*Reader, error) {
 	if store == nil {
 		return nil, errors.New("events: a reader needs a store")
 	}
-	return &Reader{store}, nil
+	return &Reader{store, maxSteps}, nil
 }
 
 // Usage adds up a surface's invocations since a moment. Those of another
