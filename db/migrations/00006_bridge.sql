@@ -126,7 +126,7 @@ create table sign_ins (
     hand_over_until     timestamptz,
     hand_over_session_id uuid,                  -- who comes back with it
     upstream_session_id uuid,                   -- signed in
-    offered             text[] not null default '{}', -- effects of the writing tools that the question named
+    offered             text[],                 -- effects of the writing tools that the question named; null until it was asked
     grant_id            uuid,                   -- allowed
     code_hash           bytea unique,           -- SHA-256
     code_until          timestamptz,

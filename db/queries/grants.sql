@@ -54,6 +54,15 @@ from grants g
 join upstream_sessions u on u.organization_id = g.organization_id and u.project_id = g.project_id and u.id = g.upstream_session_id
 where g.organization_id = @organization_id and g.id = @id;
 
+-- name: GetGrantUpstream :one
+select upstream_session_id from grants where organization_id = @organization_id and id = @id;
+
+-- name: StandingGrants :many
+-- As chumbo_system: which of these grants stand, for the calls under way.
+select g.id from grants g
+join upstream_sessions u on u.organization_id = g.organization_id and u.id = g.upstream_session_id
+where g.id = any(@ids::uuid[]) and g.revoked_at is null and g.expires_at > @now and u.ended_at is null;
+
 -- name: FindPersonalGrant :one
 select id from grants
 where organization_id = @organization_id and surface_id = @surface_id and kind = 'personal' and token_hash = @token_hash;

@@ -2,10 +2,12 @@
 -- which are columns of sign_ins. All of these run as chumbo_app, but for those
 -- that say otherwise.
 
--- name: OfferSignIn :execrows
--- What the question names, for the answer to be about nothing else.
-update sign_ins set offered = @offered
-where organization_id = @organization_id and project_id = @project_id and id = @id and finished_at is null and expires_at > @now;
+-- name: OfferSignIn :one
+-- What the question names, for the answer to be about nothing else. The first
+-- asking counts.
+update sign_ins set offered = coalesce(offered, @offered::text[])
+where organization_id = @organization_id and project_id = @project_id and id = @id and finished_at is null and expires_at > @now
+returning offered;
 
 -- name: AllowSignIn :one
 -- Once: no row for a second answer, and none when somebody else signed in
@@ -66,7 +68,8 @@ where c.organization_id = @organization_id and c.id = @id and c.generation = @ge
     and exists (select from grants g where g.organization_id = c.organization_id and g.id = c.grant_id and g.revoked_at is null);
 
 -- name: EndChain :execrows
-update refresh_chains set ended_at = @now where organization_id = @organization_id and id = @id and ended_at is null;
+update refresh_chains set ended_at = @now
+where organization_id = @organization_id and grant_id = @grant_id and id = @id and ended_at is null;
 
 -- name: HasLiveChain :one
 select exists (select from refresh_chains

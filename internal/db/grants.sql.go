@@ -237,6 +237,22 @@ func (q *Queries) GetGrantState(ctx context.Context, arg GetGrantStateParams) (G
 	return i, err
 }
 
+const getGrantUpstream = `-- name: GetGrantUpstream :one
+select upstream_session_id from grants where organization_id = $1 and id = $2
+`
+
+type GetGrantUpstreamParams struct {
+	OrganizationID id.Organization
+	ID             id.Grant
+}
+
+func (q *Queries) GetGrantUpstream(ctx context.Context, arg GetGrantUpstreamParams) (id.Upstream, error) {
+	row := q.db.QueryRow(ctx, getGrantUpstream, arg.OrganizationID, arg.ID)
+	var upstream_session_id id.Upstream
+	err := row.Scan(&upstream_session_id)
+	return upstream_session_id, err
+}
+
 const getLiveGrant = `-- name: GetLiveGrant :one
 select id, asked, scopes, read_only, writes, approved_redirects, upstream_session_id, expires_at
 from grants
@@ -766,6 +782,38 @@ func (q *Queries) RevokeGrantsOfUpstream(ctx context.Context, arg RevokeGrantsOf
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const standingGrants = `-- name: StandingGrants :many
+select g.id from grants g
+join upstream_sessions u on u.organization_id = g.organization_id and u.id = g.upstream_session_id
+where g.id = any($1::uuid[]) and g.revoked_at is null and g.expires_at > $2 and u.ended_at is null
+`
+
+type StandingGrantsParams struct {
+	Ids []uuid.UUID
+	Now time.Time
+}
+
+// As chumbo_system: which of these grants stand, for the calls under way.
+func (q *Queries) StandingGrants(ctx context.Context, arg StandingGrantsParams) ([]id.Grant, error) {
+	rows, err := q.db.Query(ctx, standingGrants, arg.Ids, arg.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []id.Grant
+	for rows.Next() {
+		var id id.Grant
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -94,17 +94,24 @@ func (q *Queries) DenySignIn(ctx context.Context, arg DenySignInParams) (int64, 
 }
 
 const endChain = `-- name: EndChain :execrows
-update refresh_chains set ended_at = $1 where organization_id = $2 and id = $3 and ended_at is null
+update refresh_chains set ended_at = $1
+where organization_id = $2 and grant_id = $3 and id = $4 and ended_at is null
 `
 
 type EndChainParams struct {
 	Now            *time.Time
 	OrganizationID id.Organization
+	GrantID        id.Grant
 	ID             id.Chain
 }
 
 func (q *Queries) EndChain(ctx context.Context, arg EndChainParams) (int64, error) {
-	result, err := q.db.Exec(ctx, endChain, arg.Now, arg.OrganizationID, arg.ID)
+	result, err := q.db.Exec(ctx, endChain,
+		arg.Now,
+		arg.OrganizationID,
+		arg.GrantID,
+		arg.ID,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -341,10 +348,11 @@ func (q *Queries) NameGrantOfSignIn(ctx context.Context, arg NameGrantOfSignInPa
 	return err
 }
 
-const offerSignIn = `-- name: OfferSignIn :execrows
+const offerSignIn = `-- name: OfferSignIn :one
 
-update sign_ins set offered = $1
+update sign_ins set offered = coalesce(offered, $1::text[])
 where organization_id = $2 and project_id = $3 and id = $4 and finished_at is null and expires_at > $5
+returning offered
 `
 
 type OfferSignInParams struct {
@@ -358,19 +366,19 @@ type OfferSignInParams struct {
 // Table: refresh_chains, one per exchanged code, and the codes themselves,
 // which are columns of sign_ins. All of these run as chumbo_app, but for those
 // that say otherwise.
-// What the question names, for the answer to be about nothing else.
-func (q *Queries) OfferSignIn(ctx context.Context, arg OfferSignInParams) (int64, error) {
-	result, err := q.db.Exec(ctx, offerSignIn,
+// What the question names, for the answer to be about nothing else. The first
+// asking counts.
+func (q *Queries) OfferSignIn(ctx context.Context, arg OfferSignInParams) ([]string, error) {
+	row := q.db.QueryRow(ctx, offerSignIn,
 		arg.Offered,
 		arg.OrganizationID,
 		arg.ProjectID,
 		arg.ID,
 		arg.Now,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var offered []string
+	err := row.Scan(&offered)
+	return offered, err
 }
 
 const rotateChain = `-- name: RotateChain :execrows

@@ -32,10 +32,14 @@
 // And what stands behind both:
 //
 //	grants.go      grants and their tombstones
-//	chains.go      refresh tokens: grant, chain, generation, MAC
-//	upstream.go    sessions at the project: sealed, leased refresh, sign-out
+//	chains.go      codes; refresh tokens: grant, chain, generation, MAC
+//	upstream.go    sessions at the project: checked, sealed, signed out
+//	upstream_refresh.go  … and refreshed, under a lease
 //	admit.go       a request's token becomes a caller
+//	standing.go    how grants stand, from memory while that is right
+//	used.go        last use and first call
 //	running.go     calls under way, ended with their grant
+//	steps.go       the story of attempts to connect
 //	sweep.go       what the worker cleans up
 //
 // It never sees a tool call, never renders a page, never keeps a password, and

@@ -2,7 +2,12 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -18,31 +23,69 @@ type issued struct {
 	refresh seal.Secret
 }
 
-// beginChain starts the chain of refresh tokens that a code gives, inside the
-// redemption of the code (see redeem).
-//
-// refresh tokens are chr_ + base64url(chain id, generation, MAC); the MAC
-// (purpose seal.Refresh) covers organization, surface, grant, chain and
-// generation.
+// The kinds of grants (grants.kind).
+const (
+	grantOfClient   = "client"
+	grantOfPersonal = "personal"
+)
 
-// rotate answers a refresh token presented by a client at ep: the next one, or
-// within retryWindow the same again. An older generation revokes the grant.
-// The session at the project is brought up to date first, so that one which
-// ended there is told. Errors: *tokenError invalid_grant, or fault.Unavailable
-// with everything kept.
-func (s *Service) rotate(ctx context.Context, ep *tenants.Endpoint, client *Client, presented seal.Secret) (issued, error) {
-	panic("not built")
+// Why a grant was taken away (grants.revoked_why).
+const (
+	revokedByUser    = "by_user"
+	revokedByBuilder = "by_builder"
+	revokedReplayed  = "code_replayed"
+	revokedReused    = "token_reused"
+	revokedUpstream  = "upstream_ended"
+	revokedReplaced  = "replaced"
+	revokedExpired   = "expired"
+)
+
+// revoke takes a grant of ep's organization away, once, and signs out at the
+// project when it was the last that needed its session. What is revoked
+// already is no error. The row stays: an absent one would not say that access
+// was taken away.
+func (s *Service) revoke(ctx context.Context, ep *tenants.Endpoint, v Visitor, grant id.Grant, why string) error {
+	return s.revokeIn(ctx, ep.Organization, v, grant, why, nil)
 }
 
-// revokeToken takes away what a refresh token or access token of the client
-// stands for (RFC 7009): its grant. Unknown tokens are no error.
-func (s *Service) revokeToken(ctx context.Context, ep *tenants.Endpoint, client *Client, token string) error {
-	panic("not built")
+// revokeIn is revoke for any caller who has made sure that the grant is theirs
+// to take away. also runs in the same transaction.
+func (s *Service) revokeIn(ctx context.Context, org id.Organization, v Visitor, grant id.Grant, why string, also func(q *db.Queries) error) error {
+	var row db.RevokeGrantRow
+	var project *tenants.ProjectRef
+	err := s.cfg.Store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		now := s.cfg.Now()
+		var err error
+		row, err = q.RevokeGrant(ctx, db.RevokeGrantParams{OrganizationID: org, ID: grant, Now: &now, Why: why})
+		if err == nil && also != nil {
+			err = also(q)
+		}
+		if err != nil {
+			return err
+		}
+		project, err = projectRef(ctx, q, org, row.ProjectID)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return away(fmt.Errorf("revoke grant: %w", err))
+	}
+	s.ended(ctx, v, org, row.SurfaceID, row.ID, row.ClientID, row.ClientName, why)
+	s.releaseUpstream(ctx, project, org, row.UpstreamSessionID)
+	return nil
 }
 
-// redeem exchanges a code, once. A second exchange revokes what the first one
-// gave. verify is called with the sign-in's code challenge and redirect URI
-// before anything is spent.
-func (s *Service) redeem(ctx context.Context, ep *tenants.Endpoint, client *Client, code seal.Secret, verify func(challenge, redirectURI string) error) (issued, error) {
-	panic("not built")
+// projectRef is what a project is reached with, where there is no endpoint at
+// hand.
+func projectRef(ctx context.Context, q *db.Queries, org id.Organization, project id.Project) (*tenants.ProjectRef, error) {
+	row, err := q.ProjectForUpstream(ctx, db.ProjectForUpstreamParams{OrganizationID: org, ID: project})
+	if err != nil {
+		return nil, fmt.Errorf("load project: %w", err)
+	}
+	return &tenants.ProjectRef{
+		ID: row.ID, Slug: row.Slug, Name: row.Name, APIOrigin: row.APIOrigin, Issuer: row.Issuer, JWKSURI: row.JWKSURI,
+		PublishableKey: row.PublishableKey,
+	}, nil
 }

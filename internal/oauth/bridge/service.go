@@ -15,6 +15,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
@@ -74,6 +75,10 @@ type Service struct {
 	documents  singleflight.Group                         // document.go: readings under way
 	maxClients int64                                      // register.go: of one surface
 	upstreams  *upstreams                                 // upstream.go
+	standing   *standing                                  // standing.go
+	running    *running                                   // running.go
+	touches    *touches                                   // used.go
+	firstCalls *otter.Cache[grantKey, struct{}]           // used.go
 	limits     *limits                                    // limits.go
 	known      *knownAuth                                 // signin_known.go
 }
@@ -110,5 +115,19 @@ func New(cfg Config) (*Service, error) {
 	if s.tokens, err = newReadTokens(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
+	if s.upstreams, err = newUpstreams(cfg.Keys); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
+	if s.standing, err = newStanding(); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
+	if s.touches, err = newTouches(); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
+	if s.firstCalls, err = newFirstCalls(); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
+	s.running = &running{calls: map[id.Grant]map[*call]struct{}{}}
+	cfg.Watch.OnChange(tenants.ScopeGrant, func(scope string) { s.running.heard(s, scope) })
 	return s, nil
 }

@@ -81,7 +81,7 @@ type AccessGrant struct {
 	ExpiresAt    time.Time
 	LastUsedAt   *time.Time
 	RevokedAt    *time.Time
-	RevokedWhy   string // by_user, by_builder, code_replayed, token_reused, upstream_ended, replaced
+	RevokedWhy   string // by_user, by_builder, code_replayed, token_reused, upstream_ended, replaced, expired
 	TokenHint    string // last characters of a personal token
-	MoreNow      bool   // the surface offers writing tools that this grant does not cover
+	MoreNow      bool   // live, not read-only, and the surface offers writing tools that it does not cover; only Connected tells it
 }
