@@ -16,7 +16,15 @@ func (a *authServer) passkeysOff(http.ResponseWriter, *http.Request) error {
 	return newAuthError(http.StatusNotFound, "passkey_disabled", "Passkeys are disabled")
 }
 
-func web3Off() error {
+// web3Off asks for the captcha first, unlike the others.
+func (a *authServer) web3Off(r *http.Request) error {
+	var in credentials
+	if err := readAuthJSON(r, &in); err != nil {
+		return err
+	}
+	if err := a.checkCaptcha(r, in.Security.CaptchaToken); err != nil {
+		return err
+	}
 	return newAuthError(http.StatusUnprocessableEntity, "web3_provider_disabled", "Web3 provider is disabled")
 }
 

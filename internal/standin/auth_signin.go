@@ -37,7 +37,7 @@ func (a *authServer) token(w http.ResponseWriter, r *http.Request) error {
 	case "id_token":
 		return idTokenOff(r)
 	case "web3":
-		return web3Off()
+		return a.web3Off(r)
 	default:
 		return newAuthError(http.StatusBadRequest, "invalid_credentials", "unsupported_grant_type")
 	}
