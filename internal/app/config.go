@@ -28,6 +28,7 @@ type Config struct {
 	PublicURL     string `env:"CHUMBO_PUBLIC_URL" envDefault:"http://localhost:8080"` // scheme://host[:port], no path
 	Listen        string `env:"CHUMBO_LISTEN" envDefault:"127.0.0.1:8080"`            // address to listen on
 	SurfaceDomain string `env:"CHUMBO_SURFACE_DOMAIN"`                                // with it, surfaces live at {project}.{domain}
+	PagesURL      string `env:"CHUMBO_PAGES_URL"`                                     // where end users sign in, at /connect/; CHUMBO_PUBLIC_URL when empty
 
 	DatabaseURL        seal.Secret `env:"CHUMBO_DATABASE_URL"`         // login role chumbo_server
 	RiverDatabaseURL   seal.Secret `env:"CHUMBO_RIVER_DATABASE_URL"`   // login role chumbo_river; worker only
@@ -139,6 +140,14 @@ func (c *Config) validate() []error {
 		problems = append(problems, fmt.Errorf("CHUMBO_PUBLIC_URL %w", err))
 	}
 	c.PublicURL = strings.ToLower(strings.TrimSuffix(c.PublicURL, "/"))
+	if c.PagesURL != "" {
+		if err := checkOrigin(c.PagesURL); err != nil {
+			problems = append(problems, fmt.Errorf("CHUMBO_PAGES_URL %w", err))
+		}
+	}
+	if c.PagesURL = strings.ToLower(strings.TrimSuffix(c.PagesURL, "/")); c.PagesURL == "" {
+		c.PagesURL = c.PublicURL
+	}
 	c.SurfaceDomain = strings.ToLower(c.SurfaceDomain)
 	if strings.ContainsAny(c.SurfaceDomain, "/: ") {
 		problems = append(problems, errors.New("CHUMBO_SURFACE_DOMAIN must be a host name alone, such as mcp.example.com"))

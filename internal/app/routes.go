@@ -12,6 +12,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/api"
 	"github.com/chumbo-dev/chumbo/internal/mcp"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 	"github.com/chumbo-dev/chumbo/web"
 )
@@ -20,16 +21,30 @@ import (
 // on its shared host only. Each is a reserved project name.
 var ownSegments = []string{"api", "app", "schema", "static"}
 
+// handlers are the parts of the service that answer requests.
+type handlers struct {
+	surfaces *mcp.Handler
+	bridge   http.Handler // the authorization server of bridge surfaces
+	people   http.Handler // sign-in, consent, connected apps
+	control  http.Handler
+	builders http.Handler // the dashboard
+	logos    http.Handler
+}
+
+// peoplePath is where the pages of end users are, on every host: which of them
+// a host has is for the handler to say.
+const peoplePath = "/connect/"
+
 // routes mounts everything on net/http: the instance's own pages and APIs on
 // its shared host, surfaces on every host.
-func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hosts, directory *tenants.Directory, pool *pgxpool.Pool, pages, pictures http.Handler) http.Handler {
+func routes(h handlers, hosts tenants.Hosts, directory *tenants.Directory, pool *pgxpool.Pool) http.Handler {
 	assets := web.Assets()
 	own := http.NewServeMux()
-	own.Handle("/api/", control)
+	own.Handle("/api/", h.control)
 	own.Handle("/schema/", api.Schemas())
 	own.Handle("GET "+web.AssetsPath, assets)
-	own.Handle("/app", pages)
-	own.Handle("/app/", pages)
+	own.Handle("/app", h.builders)
+	own.Handle("/app/", h.builders)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
@@ -38,15 +53,19 @@ func routes(surfaceHandler *mcp.Handler, control http.Handler, hosts tenants.Hos
 		case path == "/readyz":
 			ready(w, r, pool)
 		case strings.HasPrefix(path, tenants.LogoPrefix):
-			pictures.ServeHTTP(w, r)
+			h.logos.ServeHTTP(w, r)
 		case path == "/" && directory.SharedHost(hosts.EffectiveHost(r)):
 			http.Redirect(w, r, "/app", http.StatusFound)
 		case isOwn(path) && directory.SharedHost(hosts.EffectiveHost(r)):
 			own.ServeHTTP(w, r)
 		case strings.HasPrefix(path, web.AssetsPath): // a connect page on a surface's own host
 			assets.ServeHTTP(w, r)
+		case strings.HasPrefix(path, peoplePath):
+			h.people.ServeHTTP(w, r)
+		case bridge.Serves(path):
+			h.bridge.ServeHTTP(w, r)
 		default:
-			surfaceHandler.ServeHTTP(w, r)
+			h.surfaces.ServeHTTP(w, r)
 		}
 	})
 }
@@ -81,6 +100,9 @@ func writeText(w http.ResponseWriter, status int, text string) {
 func ownHosts(cfg Config) []string {
 	var hosts []string
 	if u, err := url.Parse(cfg.PublicURL); err == nil {
+		hosts = append(hosts, u.Host)
+	}
+	if u, err := url.Parse(cfg.PagesURL); err == nil && u.Host != "" {
 		hosts = append(hosts, u.Host)
 	}
 	if cfg.SurfaceDomain != "" {

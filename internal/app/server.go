@@ -21,10 +21,12 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/mcp"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
+	"github.com/chumbo-dev/chumbo/web/connect"
 	"github.com/chumbo-dev/chumbo/web/dashboard"
 )
 
@@ -48,6 +50,8 @@ type Server struct {
 	pool      *pgxpool.Pool
 	directory *tenants.Directory
 	recorder  *events.Recorder
+	steps     *events.Steps
+	bridge    *bridge.Service
 	surfaces  *mcp.Handler
 	handler   http.Handler
 }
@@ -118,10 +122,23 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	s.recorder = events.NewRecorder(store, s.log)
+	s.recorder, s.steps = events.NewRecorder(store, s.log), events.NewSteps(store, s.log)
+	s.bridge, err = bridge.New(bridge.Config{
+		Store: store, Keys: keys, Directory: s.directory, Watch: s.directory.Watch(), Hosts: hosts, Projects: projects, Documents: out,
+		Verifier: authenticator, Steps: s.steps, PagesURL: s.config.PagesURL, Logger: s.log, Now: now,
+	})
+	if err != nil {
+		return err
+	}
+	people, err := connect.New(connect.Config{
+		Bridge: s.bridge, Directory: s.directory, Hosts: hosts, Keys: keys, Logger: s.log, Now: now, PagesURL: s.config.PagesURL,
+	})
+	if err != nil {
+		return err
+	}
 	s.surfaces, err = mcp.NewHandler(mcp.Config{
-		Directory: s.directory, Hosts: hosts, Authenticator: authenticator, Projects: projects, Keys: keys,
-		Recorder: s.recorder, Connect: connectPage(s.log), Logger: s.log, Now: now,
+		Directory: s.directory, Hosts: hosts, Authenticator: authenticator.WithBridge(s.bridge), Projects: projects, Keys: keys,
+		Recorder: s.recorder, Bridge: s.bridge, Steps: s.steps, Connect: connectPage(s.log), Logger: s.log, Now: now,
 		Version: opt.Version, CacheBytes: s.config.CacheBytes,
 	})
 	if err != nil {
@@ -149,7 +166,9 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	s.handler = routes(s.surfaces, control, hosts, s.directory, s.pool, pages, logos(s.Tenants, s.log))
+	s.handler = routes(handlers{
+		surfaces: s.surfaces, bridge: s.bridge, people: people, control: control, builders: pages, logos: logos(s.Tenants, s.log),
+	}, hosts, s.directory, s.pool)
 	return nil
 }
 
@@ -221,7 +240,7 @@ func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 
 // Close writes what is still queued and closes the database.
 func (s *Server) Close(ctx context.Context) error {
-	err := s.recorder.Close(ctx)
+	err := errors.Join(s.recorder.Close(ctx), s.steps.Close(ctx))
 	s.surfaces.Close()
 	s.pool.Close()
 	return err
