@@ -104,7 +104,7 @@ func run(ctx context.Context, o Options, closed func(error)) error {
 	group.Go(func() error { return server.Run(groupCtx, listener) })
 	group.Go(func() error { return app.RunWorker(groupCtx, cfg, opt) })
 	group.Go(func() error {
-		progress("Registering the project and publishing two surfaces …")
+		progress("Registering the project and publishing three surfaces …")
 		ready, err := publish(groupCtx, server, cfg, project)
 		if err != nil {
 			return fmt.Errorf("set up the demo: %w", err)

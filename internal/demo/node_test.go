@@ -39,7 +39,7 @@ func TestTypeScriptClientWalksFromChallengeToRows(t *testing.T) {
 	for _, mode := range []string{"auto", "legacy"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			result := runTypeScriptClient(t, node, mode)
+			result := runTypeScriptClient(t, node, "client.mjs", running.MCPURL, mode)
 			if !slices.Contains(result.Tools, "customers_list") || !slices.Contains(result.Tools, "customers_get") {
 				t.Errorf("tools: %v", result.Tools)
 			}
@@ -77,15 +77,16 @@ type tsResult struct {
 	Registrations int      `json:"registrations"`
 }
 
-func runTypeScriptClient(t *testing.T, node, mode string) tsResult {
+// runTypeScriptClient runs a script of test/node against a surface, as Bob.
+func runTypeScriptClient(t *testing.T, node, script, surface, mode string) tsResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	config, err := json.Marshal(map[string]any{"url": running.MCPURL, "mode": mode, "tool": "customers_list", "arguments": map[string]any{"limit": 5}})
+	config, err := json.Marshal(map[string]any{"url": surface, "mode": mode, "tool": "customers_list", "arguments": map[string]any{"limit": 5}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, node, "client.mjs", string(config))
+	cmd := exec.CommandContext(ctx, node, script, string(config))
 	cmd.Dir = nodeFolder
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -18,6 +18,7 @@ type ready struct {
 	ProjectURL     string      `json:"project_url"`
 	PublishableKey string      `json:"publishable_key"`
 	ConformanceURL string      `json:"conformance_url"`
+	BridgeURL      string      `json:"bridge_url"`
 	Users          []readyUser `json:"users"`
 	Owner          readyUser   `json:"owner"` // of the dashboard
 	APIToken       string      `json:"api_token"`
@@ -89,6 +90,8 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
 		_, _ = fmt.Fprintf(w, "    %-18s  password: %s  (sees only %s)\n", u.Email, u.Password, u.Organization)
 	}
 	_, _ = fmt.Fprintf(w, `
+  Bridge         %[12]s
+                 the same app with Chumbo as its authorization server (recommended)
   Claude Code    claude mcp add --transport http crm %[1]s
                  then /mcp, Authenticate
   Inspector      MCP_AUTO_OPEN_ENABLED=true npx @modelcontextprotocol/inspector --cli --transport http \
@@ -105,5 +108,5 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
                  chumbo link --slug %[8]s --project-url %[6]s --publishable-key %[7]s
                  chumbo import --db-url '%[9]s'
                  chumbo status
-`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL, r.Owner.Email, r.Owner.Password)
+`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL, r.Owner.Email, r.Owner.Password, r.BridgeURL)
 }
