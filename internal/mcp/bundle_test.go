@@ -35,6 +35,8 @@ type bundle struct {
 	auth      *memoryAuth
 	recorder  *memoryRecorder
 	runner    *scriptedRunner
+	grants    *memoryGrants
+	steps     *memorySteps
 	logs      *lockedBuffer
 	server    *httptest.Server
 }
@@ -44,9 +46,10 @@ func setup(t testing.TB) *bundle {
 	b := &bundle{
 		t: t, directory: newMemoryDirectory(), auth: &memoryAuth{callers: map[string]*oauth.Caller{}},
 		recorder: &memoryRecorder{}, runner: &scriptedRunner{}, logs: &lockedBuffer{},
+		grants: &memoryGrants{running: map[id.Grant]map[int]func(){}, gone: map[id.Grant]bool{}}, steps: &memorySteps{},
 	}
 	cfg := Config{
-		Directory: b.directory, Hosts: sentHost{}, Authenticator: b.auth, Recorder: b.recorder,
+		Directory: b.directory, Hosts: sentHost{}, Authenticator: b.auth, Recorder: b.recorder, Keys: testKeys(t), Bridge: b.grants, Steps: b.steps,
 		Connect: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ep, ok := EndpointOf(r.Context())
 			if !ok {
@@ -122,6 +125,13 @@ func (sentHost) EffectiveHost(r *http.Request) string {
 		return testHost
 	}
 	return r.Host
+}
+
+func (sentHost) ClientAddress(r *http.Request) string {
+	if address := r.Header.Get("X-Test-Address"); address != "" {
+		return address
+	}
+	return "203.0.113.1"
 }
 
 type memoryDirectory struct {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -29,9 +31,11 @@ type Directory interface {
 	Compiled(ctx context.Context, ep *tenants.Endpoint) (*surfaces.Compiled, error)
 }
 
-// Hosts says which host a request was sent to. tenants.Hosts is one.
+// Hosts says which host a request was sent to, and by whom. tenants.Hosts is
+// one.
 type Hosts interface {
 	EffectiveHost(r *http.Request) string
+	ClientAddress(r *http.Request) string
 }
 
 // Authenticator decides who calls. *oauth.Authenticator is one.
@@ -49,8 +53,24 @@ type Recorder interface {
 	Record(inv events.Invocation)
 }
 
-// Config is what a Handler is built from. Everything is required but
-// CacheBytes.
+// Bridge is told of the calls of grants. *bridge.Service is one.
+type Bridge interface {
+	// Running registers a request under way: cancel is called when its grant is
+	// taken away, and done ends the registration and reports whether it was.
+	Running(grant id.Grant, cancel func()) (done func() (revoked bool))
+	// FirstCall is told of every use of a grant, with what the client says of
+	// itself where that is known. It must not block.
+	FirstCall(ctx context.Context, ep *tenants.Endpoint, c *oauth.Caller, clientName, clientVersion string, v bridge.Visitor)
+}
+
+// Steps keeps the story of attempts to connect. *events.Steps is one. Record
+// must not block.
+type Steps interface {
+	Record(s events.Step)
+}
+
+// Config is what a Handler is built from. Everything is required but Bridge,
+// Steps and CacheBytes.
 type Config struct {
 	Directory     Directory
 	Hosts         Hosts
@@ -58,6 +78,8 @@ type Config struct {
 	Projects      *supabase.Client // reaches the projects, for the declared tools
 	Keys          *seal.Keyset     // seals cursors
 	Recorder      Recorder
+	Bridge        Bridge       // nil: there are no callers with a grant
+	Steps         Steps        // nil: nothing is kept of attempts to connect
 	Connect       http.Handler // the page a browser sees at a surface URL; see EndpointOf
 	Logger        *slog.Logger
 	Now           func() time.Time
@@ -83,6 +105,8 @@ func (c Config) validate() error {
 		return errors.New("mcp: no clock")
 	case c.Version == "":
 		return errors.New("mcp: no version")
+	case c.Steps != nil && c.Keys == nil:
+		return errors.New("mcp: steps need keys")
 	case c.CacheBytes < 0:
 		return errors.New("mcp: cache bytes below zero")
 	}

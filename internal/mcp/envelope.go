@@ -15,6 +15,7 @@ const maxBatch = 20
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
@@ -33,6 +34,7 @@ type message struct {
 	version      string // _meta protocolVersion
 	capabilities bool   // _meta clientCapabilities is there
 	asked        string // params.protocolVersion of initialize
+	client       clientInfo
 }
 
 // isCall reports whether the message wants an answer.
@@ -144,6 +146,8 @@ func (m *message) readParams() error {
 			m.readMeta(value)
 		case field.key == "protocolVersion" && m.method == methodInitialize:
 			m.asked, _ = text(value)
+		case field.key == "clientInfo" && m.method == methodInitialize:
+			m.client = readClient(value)
 		}
 	}
 	return nil
@@ -157,8 +161,29 @@ func (m *message) readMeta(meta []byte) {
 			m.version, _ = text(value)
 		case metaCapabilities:
 			m.capabilities = value[0] == '{'
+		case metaClient:
+			m.client = readClient(value)
 		}
 	}
+}
+
+// readClient reads what a client says of itself, leniently: nothing depends on
+// it.
+func readClient(value []byte) clientInfo {
+	var info clientInfo
+	if value[0] != '{' {
+		return info
+	}
+	for _, field := range members(value, 0) {
+		s, _ := text(value[field.start:field.end])
+		switch field.key {
+		case "name":
+			info.name = cutBytes(oneLine(s), maxClientText)
+		case "version":
+			info.version = cutBytes(oneLine(s), maxClientText)
+		}
+	}
+	return info
 }
 
 // nameKey is the params key that the Mcp-Name header repeats.

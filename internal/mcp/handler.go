@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -24,6 +26,8 @@ type Handler struct {
 	revisions *revisions
 	transport transport
 	listeners *listeners
+	clients   *clients
+	story     *story
 }
 
 // NewHandler returns the edge over the real runner of tools.
@@ -42,8 +46,16 @@ func newHandler(cfg Config, run runner) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	clients, err := newClients()
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %w", err)
+	}
+	story, err := newStory(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %w", err)
+	}
 	return &Handler{
-		cfg: cfg, revisions: revisions, transport: oneShot{}, listeners: newListeners(cfg.Directory),
+		cfg: cfg, revisions: revisions, transport: oneShot{}, listeners: newListeners(cfg.Directory), clients: clients, story: story,
 	}, nil
 }
 
@@ -111,6 +123,9 @@ func (x *exchange) metadata(host, resource string) {
 		x.problem(fault.New(fault.NotFound, "", "There is nothing here."))
 		return
 	}
+	if x.r.Method == http.MethodGet {
+		x.h.story.step(x, ep, events.StepMetadata)
+	}
 	oauth.ServeMetadata(x.w, x.r, ep)
 }
 
@@ -132,30 +147,39 @@ func (x *exchange) connectPage(ep *tenants.Endpoint) {
 func (x *exchange) authenticated(ep *tenants.Endpoint) {
 	caller, err := x.h.cfg.Authenticator.Authenticate(x.r.Context(), ep, x.r.Header)
 	if err != nil {
-		x.refused(err)
+		x.refused(ep, err)
 		return
 	}
 	x.w.Header().Set("Chumbo-Access", string(caller.Key.Mode))
 	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
 	if reads && caller.Key.Mode == oauth.ModePublic && ep.Access.Has(surfaces.ModeOAuth) {
-		x.challenge(oauth.SignIn(ep))
+		x.challenge(ep, oauth.SignIn(ep))
 		return
 	}
-	x.post(&call{endpoint: ep, caller: caller, http: x.r.Context(), requestID: x.requestID})
+	x.underGrant(caller, func() {
+		x.post(&call{endpoint: ep, caller: caller, http: x.r.Context(), requestID: x.requestID})
+	})
 }
 
 // refused answers what Authenticate returned. A failure to verify is never a
 // challenge.
-func (x *exchange) refused(err error) {
+func (x *exchange) refused(ep *tenants.Endpoint, err error) {
 	var challenge *oauth.Challenge
 	if errors.As(err, &challenge) {
-		x.challenge(challenge)
+		x.challenge(ep, challenge)
 		return
 	}
 	x.problem(err)
 }
 
-func (x *exchange) challenge(c *oauth.Challenge) { c.Write(x.w, x.requestID) }
+// challenge asks the client to sign in. To one that brought no credential this
+// is where an attempt to connect begins.
+func (x *exchange) challenge(ep *tenants.Endpoint, c *oauth.Challenge) {
+	if c.Status == http.StatusUnauthorized && ep.Access.Has(surfaces.ModeOAuth) && len(x.r.Header.Values("Authorization")) == 0 {
+		x.h.story.step(x, ep, events.StepChallenge)
+	}
+	c.Write(x.w, x.requestID)
+}
 
 // problem answers outside of JSON-RPC, with RFC 9457.
 func (x *exchange) problem(err error) {

@@ -94,6 +94,10 @@ func (x *exchange) listen(c *call, m *message) {
 		return
 	}
 	defer x.h.listeners.leave(c.caller.Key)
+	if x.revoked.Load() {
+		x.challenge(c.endpoint, revokedChallenge(c.endpoint))
+		return
+	}
 	h := x.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -105,6 +109,9 @@ func (x *exchange) listen(c *call, m *message) {
 		life = min(life, c.caller.Expires.Sub(x.h.cfg.Now()))
 	}
 	x.h.listeners.follow(x.r.Context(), s, c.endpoint, x.h.cfg.Hosts.EffectiveHost(x.r), tools, max(life, 0))
+	if x.revoked.Load() {
+		s.result() // in order; the next request is challenged
+	}
 }
 
 // wantsTools reads which notices are asked for. Of those there are, only the

@@ -98,7 +98,9 @@ func (r *toolRunner) explainAnswer(c *call, t *toolCall, e *supabase.Error) *too
 // our own clock decides: a project whose clock is wrong would refuse the next
 // token, too, and send people to sign in again and again.
 func (r *toolRunner) explainToken(c *call) *toolError {
-	over := !c.caller.Expires.IsZero() && !r.now().Before(c.caller.Expires)
+	// Where we keep the session, Expires is of another token, and a new one of
+	// the project's was refused as well.
+	over := c.caller.Session == nil && !c.caller.Expires.IsZero() && !r.now().Before(c.caller.Expires)
 	if c.caller.Key.Mode != oauth.ModePublic && over {
 		c.unauthorized = true
 		return &toolError{kind: kindUnauthenticated, detail: "The sign-in has expired. Sign in again."}

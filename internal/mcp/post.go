@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/events"
@@ -27,6 +28,9 @@ type exchange struct {
 	requestID string
 	started   time.Time
 	project   time.Duration // waited for the project, told in Server-Timing
+
+	revoked atomic.Bool // the caller's grant was taken away meanwhile
+	over    func() bool // see underGrant
 }
 
 // post serves an admitted request: size, method, media type, body. The call is
@@ -110,7 +114,7 @@ func (x *exchange) messages(pattern *call, list []message, batch, stated bool) {
 		a, challenge := x.message(&c, &list[i])
 		x.project += c.projectTime
 		if challenge != nil && len(answers) == 0 {
-			x.challenge(challenge)
+			x.challenge(c.endpoint, challenge)
 			return
 		}
 		if challenge != nil { // what ran before it must not be asked to run again
@@ -124,6 +128,10 @@ func (x *exchange) messages(pattern *call, list []message, batch, stated bool) {
 	if batch && len(answers) > 0 {
 		body := append(append([]byte("["), bytes.Join(answers, []byte(","))...), ']')
 		last = answer{status: http.StatusOK, body: body}
+	}
+	if x.over() {
+		x.challenge(pattern.endpoint, revokedChallenge(pattern.endpoint))
+		return
 	}
 	if x.r.Context().Err() != nil {
 		return // nobody is there to read it
@@ -178,6 +186,7 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 		return a, x.late401(c)
 	}()
 	x.record(c, m, capability, a, challenge, x.h.cfg.Now().Sub(started))
+	x.used(c, m, challenge)
 	return a, challenge
 }
 
@@ -209,7 +218,7 @@ func (r *revision) judge(c *call, m *message) (string, verdict) {
 	if !m.named || t == nil {
 		return "", hidden
 	}
-	return t.spec.Name, judge(c, t.spec)
+	return t.spec.Name, judge(c, t)
 }
 
 func (x *exchange) logInternal(err error) {

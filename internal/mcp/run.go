@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
-	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -45,11 +44,7 @@ func (r *toolRunner) withClock(now func() time.Time) *toolRunner {
 
 // run implements runner.
 func (r *toolRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error) {
-	session, err := sessionOf(c)
-	if err != nil {
-		return nil, err
-	}
-	t := &toolCall{runner: r, call: c, tool: tool, session: session}
+	t := &toolCall{runner: r, call: c, tool: tool}
 	p, err := t.page(ctx, arguments)
 	if err == nil {
 		c.outcome.resultBytes = p.size()
@@ -68,26 +63,11 @@ func (r *toolRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, argu
 	return res, nil
 }
 
-// sessionOf is the project as the call's caller. A caller who should have a
-// token and has none is never turned into an anonymous one.
-func sessionOf(c *call) (supabase.Session, error) {
-	ref := c.endpoint.Project
-	p := supabase.Project{ID: ref.ID, APIOrigin: ref.APIOrigin, PublishableKey: ref.PublishableKey}
-	if c.caller.Key.Mode == oauth.ModePublic {
-		return supabase.AsAnon(p), nil
-	}
-	if c.caller.Token.IsZero() {
-		return supabase.Session{}, fault.From(errors.New("caller without a token in a mode that has one"))
-	}
-	return supabase.AsUser(p, c.caller.Token), nil
-}
-
 // toolCall is one run of one tool.
 type toolCall struct {
 	runner    *toolRunner
 	call      *call
 	tool      *surfaces.Tool
-	session   supabase.Session
 	arguments arguments
 }
 
@@ -110,8 +90,7 @@ func (t *toolCall) page(ctx context.Context, raw []byte) (*page, error) {
 }
 
 func (t *toolCall) query(ctx context.Context, q supabase.Select) ([]byte, error) {
-	a, err := t.runner.projects.Select(ctx, t.session, q)
-	t.note(a)
+	a, err := t.ask(ctx, func(s supabase.Session) (supabase.Answer, error) { return t.runner.projects.Select(ctx, s, q) })
 	if err != nil {
 		return nil, err
 	}

@@ -30,10 +30,11 @@ func (t *toolCall) rpc(ctx context.Context, plan *surfaces.RPCPlan) (*page, erro
 		body = append(body, value...)
 	}
 	body = append(body, '}')
-	answer, err := t.runner.projects.Call(ctx, t.session, supabase.Call{
-		Profile: plan.Relation.Profile, Function: plan.Relation.Name, Arguments: body, ReadOnly: plan.ReadOnly,
+	answer, err := t.ask(ctx, func(s supabase.Session) (supabase.Answer, error) {
+		return t.runner.projects.Call(ctx, s, supabase.Call{
+			Profile: plan.Relation.Profile, Function: plan.Relation.Name, Arguments: body, ReadOnly: plan.ReadOnly,
+		})
 	})
-	t.note(answer)
 	if err != nil {
 		return nil, err
 	}

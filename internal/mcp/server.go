@@ -40,6 +40,7 @@ type revision struct {
 // tool is a declared tool, ready to serve.
 type tool struct {
 	spec   *surfaces.Tool
+	effect string // spec.Effect(): what it writes; empty when it only reads
 	input  *jsonschema.Schema
 	modern *mcp.Tool // 2025-11-25 and later
 	legacy *mcp.Tool // before: no $schema
@@ -157,7 +158,7 @@ func (s *revisions) addTool(server *mcp.Server, spec *surfaces.Tool) (t *tool, e
 	if err != nil {
 		return nil, err
 	}
-	t = &tool{spec: spec, input: schema, modern: wireTool(spec)}
+	t = &tool{spec: spec, effect: spec.Effect(), input: schema, modern: wireTool(spec)}
 	t.legacy = withoutDialect(t.modern)
 	server.AddTool(t.modern, s.handler(t))
 	return t, nil

@@ -26,8 +26,18 @@ const (
 
 // judge decides about one tool. It runs on every list and every call, on
 // nothing that is kept.
-func judge(c *call, t *surfaces.Tool) verdict {
+//
+// What the caller agreed to comes around the scopes: a grant that only reads
+// hides whatever writes, also from the question for more scopes; a tool whose
+// scopes are missing asks for them, since the consent that brings them is asked
+// about what it writes, too; and with every scope in hand a tool that writes
+// something its user never agreed to is not there.
+func judge(c *call, served *tool) verdict {
+	t, agreed := served.spec, c.caller.Allowed
 	if c.endpoint.State == tenants.StateReadOnly && !t.Annotations.ReadOnly {
+		return hidden
+	}
+	if agreed != nil && agreed.ReadOnly && served.effect != "" {
 		return hidden
 	}
 	if c.caller.Key.Mode == oauth.ModePublic {
@@ -41,10 +51,13 @@ func judge(c *call, t *surfaces.Tool) verdict {
 	}
 	missing := c.caller.Missing(t.Scopes)
 	if len(missing) == 0 {
+		if agreed != nil && served.effect != "" && !slices.Contains(agreed.Writes, served.effect) {
+			return hidden
+		}
 		return allowed
 	}
 	for _, scope := range missing {
-		if !slices.Contains(c.endpoint.Project.ScopesSupported, scope) {
+		if !c.endpoint.CanGrant(scope) {
 			return hidden // no sign-in could bring it
 		}
 	}
@@ -53,11 +66,11 @@ func judge(c *call, t *surfaces.Tool) verdict {
 
 // wholeScopes is the full set to ask for, so that a client that replaces its
 // scopes by the challenge's keeps what it had: the tool's, then what the token
-// already holds and the project's sign-in can give again.
+// already holds and a sign-in can give again.
 func wholeScopes(c *call, t *surfaces.Tool) []string {
 	scopes := slices.Clone(t.Scopes)
 	for _, held := range c.caller.Scopes {
-		if slices.Contains(c.endpoint.Project.ScopesSupported, held) && !slices.Contains(scopes, held) {
+		if c.endpoint.CanGrant(held) && !slices.Contains(scopes, held) {
 			scopes = append(scopes, held)
 		}
 	}
@@ -68,7 +81,7 @@ func wholeScopes(c *call, t *surfaces.Tool) []string {
 func (r *revision) visible(c *call, version string) []*mcp.Tool {
 	list := make([]*mcp.Tool, 0, len(r.order))
 	for _, t := range r.order {
-		if judge(c, t.spec) == allowed {
+		if judge(c, t) == allowed {
 			list = append(list, t.wire(version))
 		}
 	}
@@ -83,5 +96,5 @@ func (r *revision) callable(c *call, req mcp.Request) bool {
 		return false
 	}
 	t := r.tools[params.Name]
-	return t != nil && judge(c, t.spec) == allowed
+	return t != nil && judge(c, t) == allowed
 }
