@@ -19,7 +19,8 @@ import (
 )
 
 // Options describe a project. Postgres is required; the zero value of
-// everything else is a project as Supabase makes them today.
+// everything else is a project as Supabase makes them today, except that no
+// address has to be confirmed and that mails show their code beside the link.
 type Options struct {
 	Postgres *localpg.Server
 	Schema   string // SQL run as the database's owner, once users exist
