@@ -32,7 +32,7 @@ where organization_id = @organization_id and project_id = @project_id and id = @
 
 -- name: EndUpstreamUnderLease :execrows
 -- By the holder of the lease, whom the project told that the session is gone.
-update upstream_sessions set ended_at = @now, ended_why = @why, refresh_until = null, refresh_by = null
+update upstream_sessions set ended_at = @now, ended_why = @why, refresh_until = null, refresh_by = null, access_token = '', refresh_token = ''
 where organization_id = @organization_id and project_id = @project_id and id = @id and version = @version
     and refresh_by = @refresh_by and ended_at is null;
 
@@ -44,22 +44,21 @@ where organization_id = @organization_id and project_id = @project_id and id = @
 for share;
 
 -- name: LockUpstreamToEnd :one
-select id from upstream_sessions
+select kind, client_id, access_token, refresh_token, access_until from upstream_sessions
 where organization_id = @organization_id and project_id = @project_id and id = @id and ended_at is null
 for update;
 
--- name: EndUnneededUpstream :one
--- After LockUpstreamToEnd: no row while a grant, a visit or a sign-in under way
--- still refers to the session.
-update upstream_sessions u set ended_at = @now, ended_why = @why, refresh_until = null, refresh_by = null
+-- name: EndUnneededUpstream :execrows
+-- After LockUpstreamToEnd: 0 rows while a grant, a visit or a sign-in under way
+-- still refers to the session. The tokens go with it.
+update upstream_sessions u set ended_at = @now, ended_why = @why, refresh_until = null, refresh_by = null, access_token = '', refresh_token = ''
 where u.organization_id = @organization_id and u.project_id = @project_id and u.id = @id and u.ended_at is null
     and not exists (select from grants g where g.organization_id = u.organization_id and g.upstream_session_id = u.id
         and g.revoked_at is null and g.expires_at > @now)
     and not exists (select from end_user_sessions v where v.organization_id = u.organization_id and v.upstream_session_id = u.id
         and v.ended_at is null and v.expires_at > @now)
     and not exists (select from sign_ins i where i.organization_id = u.organization_id
-        and (i.upstream_session_id = u.id or i.hand_over_session_id = u.id) and i.finished_at is null and i.expires_at > @now)
-returning u.kind, u.client_id, u.access_token, u.refresh_token, u.access_until;
+        and (i.upstream_session_id = u.id or i.hand_over_session_id = u.id) and i.finished_at is null and i.expires_at > @now);
 
 -- name: ListUnneededUpstreams :many
 -- As chumbo_system, for the worker: sessions since before that time which

@@ -36,8 +36,8 @@ func (q *Queries) DeleteOldUpstreams(ctx context.Context, arg DeleteOldUpstreams
 	return result.RowsAffected(), nil
 }
 
-const endUnneededUpstream = `-- name: EndUnneededUpstream :one
-update upstream_sessions u set ended_at = $1, ended_why = $2, refresh_until = null, refresh_by = null
+const endUnneededUpstream = `-- name: EndUnneededUpstream :execrows
+update upstream_sessions u set ended_at = $1, ended_why = $2, refresh_until = null, refresh_by = null, access_token = '', refresh_token = ''
 where u.organization_id = $3 and u.project_id = $4 and u.id = $5 and u.ended_at is null
     and not exists (select from grants g where g.organization_id = u.organization_id and g.upstream_session_id = u.id
         and g.revoked_at is null and g.expires_at > $1)
@@ -45,7 +45,6 @@ where u.organization_id = $3 and u.project_id = $4 and u.id = $5 and u.ended_at 
         and v.ended_at is null and v.expires_at > $1)
     and not exists (select from sign_ins i where i.organization_id = u.organization_id
         and (i.upstream_session_id = u.id or i.hand_over_session_id = u.id) and i.finished_at is null and i.expires_at > $1)
-returning u.kind, u.client_id, u.access_token, u.refresh_token, u.access_until
 `
 
 type EndUnneededUpstreamParams struct {
@@ -56,37 +55,24 @@ type EndUnneededUpstreamParams struct {
 	ID             id.Upstream
 }
 
-type EndUnneededUpstreamRow struct {
-	Kind         string
-	ClientID     string
-	AccessToken  []byte
-	RefreshToken []byte
-	AccessUntil  time.Time
-}
-
-// After LockUpstreamToEnd: no row while a grant, a visit or a sign-in under way
-// still refers to the session.
-func (q *Queries) EndUnneededUpstream(ctx context.Context, arg EndUnneededUpstreamParams) (EndUnneededUpstreamRow, error) {
-	row := q.db.QueryRow(ctx, endUnneededUpstream,
+// After LockUpstreamToEnd: 0 rows while a grant, a visit or a sign-in under way
+// still refers to the session. The tokens go with it.
+func (q *Queries) EndUnneededUpstream(ctx context.Context, arg EndUnneededUpstreamParams) (int64, error) {
+	result, err := q.db.Exec(ctx, endUnneededUpstream,
 		arg.Now,
 		arg.Why,
 		arg.OrganizationID,
 		arg.ProjectID,
 		arg.ID,
 	)
-	var i EndUnneededUpstreamRow
-	err := row.Scan(
-		&i.Kind,
-		&i.ClientID,
-		&i.AccessToken,
-		&i.RefreshToken,
-		&i.AccessUntil,
-	)
-	return i, err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const endUpstreamUnderLease = `-- name: EndUpstreamUnderLease :execrows
-update upstream_sessions set ended_at = $1, ended_why = $2, refresh_until = null, refresh_by = null
+update upstream_sessions set ended_at = $1, ended_why = $2, refresh_until = null, refresh_by = null, access_token = '', refresh_token = ''
 where organization_id = $3 and project_id = $4 and id = $5 and version = $6
     and refresh_by = $7 and ended_at is null
 `
@@ -344,7 +330,7 @@ func (q *Queries) LockUpstream(ctx context.Context, arg LockUpstreamParams) (Loc
 }
 
 const lockUpstreamToEnd = `-- name: LockUpstreamToEnd :one
-select id from upstream_sessions
+select kind, client_id, access_token, refresh_token, access_until from upstream_sessions
 where organization_id = $1 and project_id = $2 and id = $3 and ended_at is null
 for update
 `
@@ -355,11 +341,25 @@ type LockUpstreamToEndParams struct {
 	ID             id.Upstream
 }
 
-func (q *Queries) LockUpstreamToEnd(ctx context.Context, arg LockUpstreamToEndParams) (id.Upstream, error) {
+type LockUpstreamToEndRow struct {
+	Kind         string
+	ClientID     string
+	AccessToken  []byte
+	RefreshToken []byte
+	AccessUntil  time.Time
+}
+
+func (q *Queries) LockUpstreamToEnd(ctx context.Context, arg LockUpstreamToEndParams) (LockUpstreamToEndRow, error) {
 	row := q.db.QueryRow(ctx, lockUpstreamToEnd, arg.OrganizationID, arg.ProjectID, arg.ID)
-	var id id.Upstream
-	err := row.Scan(&id)
-	return id, err
+	var i LockUpstreamToEndRow
+	err := row.Scan(
+		&i.Kind,
+		&i.ClientID,
+		&i.AccessToken,
+		&i.RefreshToken,
+		&i.AccessUntil,
+	)
+	return i, err
 }
 
 const projectForUpstream = `-- name: ProjectForUpstream :one

@@ -258,19 +258,21 @@ func (s *Service) releaseUpstream(ctx context.Context, p *tenants.ProjectRef, or
 
 // endUnneeded ends a session that nothing needs, here first and then there.
 func (s *Service) endUnneeded(ctx context.Context, p *tenants.ProjectRef, key upstreamKey, why string) error {
-	var row db.EndUnneededUpstreamRow
+	var row db.LockUpstreamToEndRow
+	var ended int64
 	err := s.cfg.Store.AsOrganization(ctx, key.organization, func(q *db.Queries, _ pgx.Tx) error {
-		_, err := q.LockUpstreamToEnd(ctx, db.LockUpstreamToEndParams{OrganizationID: key.organization, ProjectID: key.project, ID: key.session})
+		var err error
+		row, err = q.LockUpstreamToEnd(ctx, db.LockUpstreamToEndParams{OrganizationID: key.organization, ProjectID: key.project, ID: key.session})
 		if err != nil {
 			return err
 		}
 		now := s.cfg.Now()
-		row, err = q.EndUnneededUpstream(ctx, db.EndUnneededUpstreamParams{
+		ended, err = q.EndUnneededUpstream(ctx, db.EndUnneededUpstreamParams{
 			Now: &now, Why: why, OrganizationID: key.organization, ProjectID: key.project, ID: key.session,
 		})
 		return err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && ended == 0 {
 		return nil // ended already, or needed
 	}
 	if err != nil {
@@ -282,7 +284,7 @@ func (s *Service) endUnneeded(ctx context.Context, p *tenants.ProjectRef, key up
 
 // signOut tells the project. It takes an access token that has not expired, so
 // an old session is refreshed once more for it.
-func (s *Service) signOut(ctx context.Context, p *tenants.ProjectRef, key upstreamKey, row db.EndUnneededUpstreamRow) error {
+func (s *Service) signOut(ctx context.Context, p *tenants.ProjectRef, key upstreamKey, row db.LockUpstreamToEndRow) error {
 	access, err := s.upstreams.open(key, "access_token", row.AccessToken)
 	if err != nil {
 		return err
