@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Walks an MCP client's whole way by hand, with curl, against the demo:
 #   sign-in.sh MCP_URL EMAIL [PASSWORD]
-# challenge, metadata, registration, sign-in, consent, token, one call.
+# challenge, metadata, registration, sign-in, consent, token, one call. It goes
+# by what the metadata says, so a bridge surface and a direct one are the same
+# to it; the browser's part knows the demo's pages.
 set -euo pipefail
 mcp=${1:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD]}
 email=${2:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD]}
@@ -18,29 +20,38 @@ echo "   $metadata"
 
 echo "2. The metadata, and who signs people in"
 issuer=$(curl -s "$metadata" | json authorization_servers)
+host=$(printf %s "$issuer" | sed 's#^\(https\{0,1\}://[^/]*\).*#\1#')
+server=$(curl -s "$host/.well-known/oauth-authorization-server${issuer#"$host"}")
 echo "   $issuer"
 
 echo "3. Registration of this client"
-client=$(curl -s "$issuer/oauth/clients/register" -H 'Content-Type: application/json' \
+client=$(curl -s "$(json registration_endpoint <<<"$server")" -H 'Content-Type: application/json' \
   -d '{"client_name":"curl","redirect_uris":["'"$redirect"'"],"token_endpoint_auth_method":"none"}' | json client_id)
 echo "   $client"
 
-echo "4. Sign-in and consent, as the app's own pages do it"
+echo "4. Sign-in and consent, as a browser does it"
 verifier=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
 challenge=$(printf %s "$verifier" | openssl dgst -sha256 -binary | openssl base64 -A | tr '+/' '-_' | tr -d =)
-page=$(curl -s -o /dev/null -w '%{redirect_url}' -G "$issuer/oauth/authorize" -d response_type=code -d "client_id=$client" \
+folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT
+browse() { curl -s -b "$folder/cookies" -c "$folder/cookies" -o "$folder/page" "$@"; }
+at=$(browse -L -w '%{url_effective}' -G "$(json authorization_endpoint <<<"$server")" -d response_type=code -d "client_id=$client" \
   --data-urlencode "redirect_uri=$redirect" -d state=xyz -d "code_challenge=$challenge" -d code_challenge_method=S256)
-app=${page%%/oauth/consent*}
-cookies=$(mktemp); trap 'rm -f "$cookies"' EXIT
-curl -s -o /dev/null -c "$cookies" "$app/sign-in" --data-urlencode "email=$email" --data-urlencode "password=$password"
-curl -s -o /dev/null -b "$cookies" "$page"
-back=$(curl -s -o /dev/null -w '%{redirect_url}' -b "$cookies" "$app/oauth/consent" -d "authorization_id=${page##*authorization_id=}" -d action=approve)
+app=${at%%/sign-in*}
+at=$(browse -L -w '%{url_effective}' "$app/sign-in" --data-urlencode "email=$email" --data-urlencode "password=$password" -d "next=${at##*next=}")
+back=$(browse -w '%{redirect_url}' "$app/oauth/consent" -d "authorization_id=${at##*authorization_id=}" -d action=approve)
+echo "   signed in as $email at $app"
+case $back in
+  http*/connect/callback*) # the bridge, which asks what the client may do
+    at=$(browse -L -w '%{url_effective}' "$back")
+    csrf=$(sed -n 's/.*name="csrf" value="\([^"]*\)".*/\1/p' "$folder/page" | head -n 1)
+    back=$(browse -w '%{redirect_url}' "$at" --data-urlencode "csrf=$csrf" -d decision=allow)
+    echo "   allowed at ${at%%/consent*}" ;;
+esac
 case $back in *code=*) ;; *) echo "   sign-in did not lead to a code: is the password right?" >&2; exit 1 ;; esac
 code=${back##*code=}; code=${code%%&*}
-echo "   signed in as $email at $app"
 
 echo "5. The token"
-token=$(curl -s "$issuer/oauth/token" -d grant_type=authorization_code -d "code=$code" -d "client_id=$client" \
+token=$(curl -s "$(json token_endpoint <<<"$server")" -d grant_type=authorization_code -d "code=$code" -d "client_id=$client" \
   -d "code_verifier=$verifier" --data-urlencode "redirect_uri=$redirect" | json access_token)
 echo "   ${token:0:16}…"
 
