@@ -60,9 +60,9 @@ func (p EndUserConsent) goesTo() string {
 	case u.Scheme == "https":
 		return plainHost(u.Host)
 	case u.Scheme == "http":
-		return "a program on this computer"
+		return "A program on this computer"
 	}
-	return "an app on this device that opens " + shown(u.Scheme, 40) + ": links"
+	return "An app on this device that opens " + shown(u.Scheme, 40) + ": links"
 }
 
 // plainHost is a host with everything beyond ASCII spelled out: letters of
@@ -282,7 +282,7 @@ func Consent(p EndUserConsent) templ.Component {
 			}
 		}
 		if len(p.Scopes) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"muted\">Permissions it asks for: ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"muted consent-scopes\">Permissions it asks for: ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
