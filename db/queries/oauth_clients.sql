@@ -57,9 +57,9 @@ select count(*) from oauth_clients where organization_id = @organization_id and 
 
 -- name: DeleteOldestOAuthClients :execrows
 -- Makes room at a surface: the ones unused for longest, never one with a live
--- grant or a sign-in under way.
-delete from oauth_clients d
-where d.organization_id = @organization_id and d.surface_id = @surface_id and d.client_id in (
+-- grant or a sign-in under way. Materialized: a subquery that locks may
+-- be run again while the statement deletes, and then finds more.
+with old as materialized (
     select c.client_id from oauth_clients c
     where c.organization_id = @organization_id and c.surface_id = @surface_id and c.last_used_at < @before
         and not exists (select 1 from grants g
@@ -68,7 +68,10 @@ where d.organization_id = @organization_id and d.surface_id = @surface_id and d.
         and not exists (select 1 from sign_ins s
             where s.organization_id = c.organization_id and s.surface_id = c.surface_id and s.client_id = c.client_id
                 and greatest(s.expires_at, s.code_until) > @now)
-    order by c.last_used_at, c.client_id limit @room::integer for update skip locked);
+    order by c.last_used_at, c.client_id limit @room::integer for update skip locked
+)
+delete from oauth_clients d using old
+where d.organization_id = @organization_id and d.surface_id = @surface_id and d.client_id = old.client_id;
 
 -- name: DeleteUnusedOAuthClients :execrows
 -- As chumbo_system: clients that nobody has used since before and that no live

@@ -30,8 +30,7 @@ func (q *Queries) CountOAuthClients(ctx context.Context, arg CountOAuthClientsPa
 }
 
 const deleteOldestOAuthClients = `-- name: DeleteOldestOAuthClients :execrows
-delete from oauth_clients d
-where d.organization_id = $1 and d.surface_id = $2 and d.client_id in (
+with old as materialized (
     select c.client_id from oauth_clients c
     where c.organization_id = $1 and c.surface_id = $2 and c.last_used_at < $3
         and not exists (select 1 from grants g
@@ -40,7 +39,10 @@ where d.organization_id = $1 and d.surface_id = $2 and d.client_id in (
         and not exists (select 1 from sign_ins s
             where s.organization_id = c.organization_id and s.surface_id = c.surface_id and s.client_id = c.client_id
                 and greatest(s.expires_at, s.code_until) > $4)
-    order by c.last_used_at, c.client_id limit $5::integer for update skip locked)
+    order by c.last_used_at, c.client_id limit $5::integer for update skip locked
+)
+delete from oauth_clients d using old
+where d.organization_id = $1 and d.surface_id = $2 and d.client_id = old.client_id
 `
 
 type DeleteOldestOAuthClientsParams struct {
@@ -52,7 +54,8 @@ type DeleteOldestOAuthClientsParams struct {
 }
 
 // Makes room at a surface: the ones unused for longest, never one with a live
-// grant or a sign-in under way.
+// grant or a sign-in under way. Materialized: a subquery that locks may
+// be run again while the statement deletes, and then finds more.
 func (q *Queries) DeleteOldestOAuthClients(ctx context.Context, arg DeleteOldestOAuthClientsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, deleteOldestOAuthClients,
 		arg.OrganizationID,
