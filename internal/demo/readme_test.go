@@ -23,10 +23,11 @@ func TestReadmeCommandsWork(t *testing.T) {
 	}
 	// What each command's output must hold, in the order of the page.
 	want := []struct{ prefix, holds string }{
-		{"curl -i -X POST", `resource_metadata="` + running.ServerURL + "/.well-known/oauth-protected-resource/crm/mcp"},
-		{"curl -s " + running.ServerURL + "/.well-known", `"authorization_servers"`},
+		{"curl -i -X POST", `resource_metadata="` + running.ServerURL + "/.well-known/oauth-protected-resource/crm/bridge/mcp"},
+		{"curl -s " + running.ServerURL + "/.well-known/oauth-protected", `"authorization_servers":["` + running.BridgeURL},
+		{"curl -s " + running.ServerURL + "/.well-known/oauth-authorization", `"issuer":"` + running.BridgeURL},
 		{"curl -s " + running.ServerURL + "/crm/conformance", `"greet"`},
-		{"examples/curl/sign-in.sh " + running.MCPURL + " alice", "Acme Bakery"},
+		{"examples/curl/sign-in.sh " + running.BridgeURL + " alice", "Acme Bakery"},
 		{"examples/curl/sign-in.sh " + running.MCPURL + " bob", "Globex Bakery"},
 		{"npx @modelcontextprotocol/inspector", `"greet"`},
 	}
