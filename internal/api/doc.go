@@ -5,7 +5,7 @@
 // The files: config.go wires it; routes.go lists every route and what it needs;
 // serve.go and request.go are what every route goes through; the routes are in
 // device.go, tokens.go, notices.go, projects.go, ownership.go, schema.go,
-// surfaces.go, publish.go and revisions.go; wire.go and wire_surfaces.go hold
+// sign_in.go, surfaces.go, publish.go, revisions.go, connections.go and grants.go; wire.go and wire_surfaces.go hold
 // what goes over the wire; schemas.go serves the published JSON Schemas.
 //
 // It never sets a cookie and never answers CORS: a browser page of another

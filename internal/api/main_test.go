@@ -61,8 +61,8 @@ func registration(w *apitest.World, slug string) map[string]string {
 	return map[string]string{"url": w.Project.URL(), "publishable_key": w.Project.PublishableKey(), "slug": slug, "name": "Acme"}
 }
 
-// published is a world where Alice has published main of project acme and has
-// a notice to read.
+// published is a world where Alice has published main of project acme, where
+// somebody allowed a client, and has a notice to read.
 func published(t *testing.T, o apitest.Options) *apitest.World {
 	t.Helper()
 	w := apitest.New(t, o)
@@ -70,5 +70,6 @@ func published(t *testing.T, o apitest.Options) *apitest.World {
 	must(t, w, w.Alice, "PUT", "/projects/acme/schema", w.Snapshot(t))
 	must(t, w, w.Alice, "POST", "/projects/acme/surfaces/main/publish", map[string]string{"file": surfaceFile})
 	noticeOf(t, w, w.Alice)
+	w.Grant(t, w.Alice, "acme", "main", "somebody")
 	return w
 }

@@ -50,6 +50,8 @@ func (a *api) routes() []route {
 		{http.MethodPost, project + "/ownership/check", needsWrite, "project.prove", a.proveByFunction},
 		{http.MethodPost, project + "/ownership/secret", needsWrite, "project.prove", a.proveBySecretKey},
 		{http.MethodPost, project + "/ownership/management", needsWrite, "project.prove", a.proveByManagement},
+		{http.MethodGet, project + "/sign-in", needsRead, "", a.getSignIn},
+		{http.MethodPut, project + "/sign-in", needsWrite, "project.sign_in", a.putSignIn},
 
 		{http.MethodGet, project + "/schema", needsRead, "", a.getSchema},
 		{http.MethodPut, project + "/schema", needsWrite, "schema.import", a.putSchema},
@@ -75,6 +77,9 @@ func (a *api) routes() []route {
 		{http.MethodGet, surface + "/drift", needsRead, "", a.drift},
 		{http.MethodPut, surface + "/state", needsWrite, "surface.state", a.putState},
 		{http.MethodPost, surface + "/rename", needsAdmin, "surface.rename", a.renameSurface},
+		{http.MethodGet, surface + "/connections", needsRead, "", a.listConnections},
+		{http.MethodGet, surface + "/grants", needsRead, "", a.listGrants},
+		{http.MethodDelete, surface + "/grants/:grant", needsWrite, "grant.revoke", a.revokeGrant},
 	}
 }
 

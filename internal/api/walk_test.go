@@ -36,6 +36,8 @@ func acmeRoutes(t *testing.T, w *apitest.World) []route {
 	t.Helper()
 	const surface = "/projects/acme/surfaces/main"
 	file := map[string]string{"file": surfaceFile}
+	grant := must(t, w, w.Alice, "GET", surface+"/grants", nil)["grants"].([]any)[0].(map[string]any)["id"].(string)
+	signIn := map[string]string{"method": "hosted", "client_id": "our-client", "client_secret": "our-secret", "captcha_provider": "turnstile", "captcha_site_key": "0x4AAA"}
 	digest := must(t, w, w.Alice, "GET", surface+"/revisions", nil)["revisions"].([]any)[0].(map[string]any)["digest"].(string)
 	return []route{
 		{"GET", "/projects/acme", nil, read},
@@ -47,6 +49,8 @@ func acmeRoutes(t *testing.T, w *apitest.World) []route {
 		{"POST", "/projects/acme/ownership/check", nil, write},
 		{"POST", "/projects/acme/ownership/secret", map[string]string{"secret_key": w.Project.SecretKey()}, write},
 		{"POST", "/projects/acme/ownership/management", map[string]string{"access_token": accessToken}, write},
+		{"GET", "/projects/acme/sign-in", nil, read},
+		{"PUT", "/projects/acme/sign-in", signIn, write},
 		{"GET", "/projects/acme/schema", nil, read},
 		{"GET", "/projects/acme/schema?summary=true", nil, read},
 		{"GET", "/projects/acme/schema?summary=true&offerable=true", nil, read},
@@ -74,6 +78,10 @@ func acmeRoutes(t *testing.T, w *apitest.World) []route {
 		{"DELETE", surface + "/pin", nil, write},
 		{"GET", surface + "/drift", nil, read},
 		{"PUT", surface + "/state", map[string]string{"state": "paused"}, write},
+		{"GET", surface + "/connections", nil, read},
+		{"GET", surface + "/connections?state=failed&client=claude&since=2026-11-30T00:00:00Z", nil, read},
+		{"GET", surface + "/grants", nil, read},
+		{"DELETE", surface + "/grants/" + grant, nil, write},
 		{"POST", "/projects/acme/surfaces/new/rename", map[string]string{"slug": "newer"}, admin},
 		{"DELETE", "/projects/acme/surfaces/newer", map[string]string{"confirm": "newer"}, admin},
 		{"POST", "/projects/acme/rename", map[string]string{"slug": "acme"}, admin},

@@ -24,7 +24,11 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/egress"
+	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
@@ -60,6 +64,7 @@ type World struct {
 	Tenants  *tenants.Service
 	Surfaces *surfaces.Service
 	Builders *builders.Service
+	Bridge   *bridge.Service
 
 	// API tokens: Alice owns Acme, Vera may only look at it, Bob owns Globex.
 	Alice, Vera, Bob string
@@ -115,17 +120,72 @@ func (w *World) config(t testing.TB, o Options) api.Config {
 	}
 	t.Cleanup(func() { _ = w.Management.Close() })
 	out := egress.New(egress.Policy{AllowHTTP: true, AllowLoopback: true, AllowAnyPort: true})
+	projects := supabase.New(out)
 	w.Builders, err = builders.New(builders.Config{
-		Tenants: w.Tenants, Surfaces: w.Surfaces, Supabase: supabase.New(out), Management: supabase.NewManagementAt(out, w.Management.URL()),
+		Tenants: w.Tenants, Surfaces: w.Surfaces, Supabase: projects, Management: supabase.NewManagementAt(out, w.Management.URL()),
 		AllowSplitIssuer: o.AllowSplitIssuer, RequireOwnership: o.RequireOwnership,
 	})
 	if err != nil {
 		t.Fatalf("make builders: %v", err)
 	}
-	return api.Config{
-		Tenants: w.Tenants, Surfaces: w.Surfaces, Builders: w.Builders, Hosts: hosts,
-		Logger: slog.New(slog.NewJSONHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	logger := slog.New(slog.NewJSONHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.bridge(t, hosts, projects, out, logger)
+	reader, err := events.NewReader(w.DB.Store)
+	if err != nil {
+		t.Fatalf("make reader: %v", err)
 	}
+	return api.Config{
+		Tenants: w.Tenants, Surfaces: w.Surfaces, Builders: w.Builders, Bridge: w.Bridge, Connections: reader, Hosts: hosts, Logger: logger, Now: time.Now,
+	}
+}
+
+// bridge makes the bridge as builders see it: no surface is served here.
+func (w *World) bridge(t testing.TB, hosts tenants.Hosts, projects *supabase.Client, out *egress.Client, logger *slog.Logger) {
+	t.Helper()
+	keys, err := seal.ParseKeyset(seal.GenerateKey())
+	if err != nil {
+		t.Fatalf("make keys: %v", err)
+	}
+	directory, err := tenants.NewDirectory(tenants.DirectoryConfig{Store: w.DB.Store, Hosts: hosts, StaleMax: time.Minute, Now: time.Now, Logger: logger})
+	if err != nil {
+		t.Fatalf("make directory: %v", err)
+	}
+	verifier, err := oauth.New(oauth.Config{Keys: projects, Now: time.Now})
+	if err != nil {
+		t.Fatalf("make authenticator: %v", err)
+	}
+	steps := events.NewSteps(w.DB.Store, logger)
+	t.Cleanup(func() { _ = steps.Close(context.Background()) })
+	w.Bridge, err = bridge.New(bridge.Config{
+		Store: w.DB.Store, Keys: keys, Directory: directory, Watch: directory.Watch(), Hosts: hosts, Projects: projects, Documents: out,
+		Verifier: verifier, Steps: steps, PagesURL: PublicURL, Logger: logger, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatalf("make bridge: %v", err)
+	}
+}
+
+// Grant writes a grant of the surface of that name straight into the tables, as
+// if the subject had allowed a client, and returns its id.
+func (w *World) Grant(t testing.TB, token, project, surface, subject string) id.Grant {
+	t.Helper()
+	ctx, p := context.Background(), w.Principal(t, token)
+	of, err := w.Tenants.Project(ctx, p, project)
+	if err != nil {
+		t.Fatalf("load project: %v", err)
+	}
+	at, err := w.Tenants.Surface(ctx, p, project, surface)
+	if err != nil {
+		t.Fatalf("load surface: %v", err)
+	}
+	grant, session := id.New[id.GrantKind](), uuid.Must(uuid.NewV7())
+	w.DB.Exec(t, `insert into upstream_sessions (organization_id, id, project_id, issuer, subject, email, kind, access_token, refresh_token, access_until, created_at, refreshed_at)
+		values ($1, $2, $3, $4, $5, $5 || '@example.test', 'session', '', '', now(), now(), now())`, p.Organization.ID.UUID(), session, of.ID.UUID(), of.Issuer, subject)
+	w.DB.Exec(t, `insert into grants (organization_id, id, surface_id, project_id, kind, issuer, subject, client_id, client_name, asked, scopes, read_only, writes,
+			upstream_session_id, created_at, approved_at, expires_at)
+		values ($1, $2, $3, $4, 'client', $5, $6, $8, 'Claude', '{}', '{crm.read}', true, '{}', $7, now(), now(), now() + interval '90 days')`,
+		p.Organization.ID.UUID(), grant.UUID(), at.ID.UUID(), of.ID.UUID(), of.Issuer, subject, session, "client-of-"+grant.String())
+	return grant
 }
 
 // people makes the builders. Vera is written straight into the tables: there is
