@@ -12,12 +12,13 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 )
 
 func TestMain(m *testing.M) { localpg.TestMain(m) }
 
 // TestWorkerDeletesOldInvocations runs the program as an operator does: from
-// the environment, without the server's master key.
+// the environment.
 func TestWorkerDeletesOldInvocations(t *testing.T) {
 	t.Parallel()
 	d := dbtest.NewDatabase(t)
@@ -28,6 +29,7 @@ func TestWorkerDeletesOldInvocations(t *testing.T) {
 	go func() {
 		ended <- run(ctx, []string{
 			"CHUMBO_DATABASE_URL=" + d.ServerDSN, "CHUMBO_RIVER_DATABASE_URL=" + d.RiverDSN, "CHUMBO_INVOCATION_RETENTION=48h",
+			"CHUMBO_MASTER_KEY=" + seal.GenerateKey().Reveal(),
 		}, io.Discard)
 	}()
 	awaitJob(t, d.AdminDSN)
@@ -50,14 +52,17 @@ func TestWorkerRefusesWhatItCannotRunWith(t *testing.T) {
 	t.Parallel()
 	d := dbtest.NewDatabase(t)
 	server, river := "CHUMBO_DATABASE_URL="+d.ServerDSN, "CHUMBO_RIVER_DATABASE_URL="+d.RiverDSN
+	key := "CHUMBO_MASTER_KEY=" + seal.GenerateKey().Reveal()
 	for _, c := range []struct {
 		environ []string
 		want    string
 	}{
-		{nil, "set CHUMBO_DATABASE_URL and CHUMBO_RIVER_DATABASE_URL"},
+		{nil, "set CHUMBO_DATABASE_URL and CHUMBO_MASTER_KEY and CHUMBO_RIVER_DATABASE_URL"},
+		{[]string{server, river}, "set CHUMBO_MASTER_KEY"},
+		{[]string{server, river, "CHUMBO_MASTER_KEY=hunter22"}, "CHUMBO_MASTER_KEY"},
 		{[]string{server, river, "CHUMBO_WORKERS=3"}, "CHUMBO_WORKERS is not a setting"},
-		{[]string{"CHUMBO_DATABASE_URL=" + d.AdminDSN, river}, "server migrate makes"},
-		{[]string{server, "CHUMBO_RIVER_DATABASE_URL=postgres://chumbo_river:hunter22@127.0.0.1:6543/postgres"}, "transaction pooler"},
+		{[]string{"CHUMBO_DATABASE_URL=" + d.AdminDSN, river, key}, "server migrate makes"},
+		{[]string{server, key, "CHUMBO_RIVER_DATABASE_URL=postgres://chumbo_river:hunter22@127.0.0.1:6543/postgres"}, "transaction pooler"},
 	} {
 		err := run(t.Context(), c.environ, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter22") {

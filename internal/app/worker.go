@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,9 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/egress"
+	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/tasks"
@@ -17,38 +21,74 @@ import (
 
 // RunWorker works River's jobs until ctx ends, then lets running ones finish.
 func RunWorker(ctx context.Context, cfg Config, opt Options) error {
-	err := requireSecrets(map[string]seal.Secret{"CHUMBO_DATABASE_URL": cfg.DatabaseURL, "CHUMBO_RIVER_DATABASE_URL": cfg.RiverDatabaseURL})
+	err := requireSecrets(map[string]seal.Secret{
+		"CHUMBO_DATABASE_URL": cfg.DatabaseURL, "CHUMBO_RIVER_DATABASE_URL": cfg.RiverDatabaseURL, "CHUMBO_MASTER_KEY": cfg.MasterKey,
+	})
 	if err != nil {
 		return err
+	}
+	keys, err := seal.ParseKeyset(cfg.MasterKey)
+	if err != nil {
+		return fmt.Errorf("CHUMBO_MASTER_KEY: %w", err)
 	}
 	pool, err := openPool(ctx, cfg.DatabaseURL)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	worker, err := newWorker(ctx, cfg, opt, db.NewStore(pool))
+	store := db.NewStore(pool)
+	if err := checkMasterKey(ctx, store, keys); err != nil {
+		return migrateFirst(err)
+	}
+	steps := events.NewSteps(store, opt.Logger)
+	worker, err := newWorker(ctx, cfg, opt, store, keys, steps)
 	if err != nil {
 		return fmt.Errorf("start worker: %w", err)
 	}
-	return worker.Run(ctx)
+	err = worker.Run(ctx)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	return errors.Join(err, steps.Close(closing))
 }
 
-func newWorker(ctx context.Context, cfg Config, opt Options, store *db.Store) (*tasks.Worker, error) {
-	now := opt.Now
-	if now == nil {
-		now = time.Now
+func newWorker(ctx context.Context, cfg Config, opt Options, store *db.Store, keys *seal.Keyset, steps *events.Steps) (*tasks.Worker, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
 	}
-	organizations, err := tenants.NewService(tenants.ServiceConfig{
-		Store: store, Now: now, Hosts: tenants.Hosts{PublicURL: cfg.PublicURL, Aliases: opt.Aliases, SurfaceDomain: cfg.SurfaceDomain},
-	})
+	hosts := tenants.Hosts{PublicURL: cfg.PublicURL, Aliases: opt.Aliases, SurfaceDomain: cfg.SurfaceDomain}
+	organizations, err := tenants.NewService(tenants.ServiceConfig{Store: store, Now: opt.Now, Hosts: hosts})
 	if err != nil {
 		return nil, err
 	}
 	out := egress.New(egressPolicy(cfg))
-	return tasks.NewWorker(ctx, tasks.WorkerConfig{
-		Store: store, RiverDSN: cfg.RiverDatabaseURL, Logger: opt.Logger, InvocationRetention: cfg.InvocationRetention, Now: now,
-		Tenants: organizations, Prover: prover{supabase.New(out), supabase.NewManagement(out)},
+	projects := supabase.New(out)
+	people, err := workersBridge(cfg, opt, bridge.Config{
+		Store: store, Keys: keys, Hosts: hosts, Projects: projects, Documents: out, Steps: steps, PagesURL: cfg.PagesURL, Logger: opt.Logger, Now: opt.Now,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return tasks.NewWorker(ctx, tasks.WorkerConfig{
+		Store: store, RiverDSN: cfg.RiverDatabaseURL, Logger: opt.Logger, InvocationRetention: cfg.InvocationRetention, Now: opt.Now,
+		Tenants: organizations, Prover: prover{projects, supabase.NewManagement(out)}, Bridge: people,
+	})
+}
+
+// workersBridge is the bridge as the worker needs it. Its Directory does not
+// listen, so that whatever it is asked it asks the database.
+func workersBridge(cfg Config, opt Options, c bridge.Config) (*bridge.Service, error) {
+	directory, err := tenants.NewDirectory(tenants.DirectoryConfig{
+		Store: c.Store, Hosts: c.Hosts, Logger: opt.Logger, Now: opt.Now, RequireOwnership: cfg.RequireOwnership,
+	})
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := oauth.New(oauth.Config{Keys: c.Projects, Logger: opt.Logger, Now: opt.Now})
+	if err != nil {
+		return nil, err
+	}
+	c.Directory, c.Watch, c.Verifier = directory, directory.Watch(), verifier
+	return bridge.New(c)
 }
 
 // prover asks projects for proofs of ownership. The worker repeats only those

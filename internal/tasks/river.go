@@ -14,6 +14,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -34,6 +35,7 @@ type WorkerConfig struct {
 	Now                 func() time.Time // nil for the machine's clock
 	Tenants             *tenants.Service // whose proofs of ownership are repeated
 	Prover              tenants.Prover   // asks the projects for them
+	Bridge              *bridge.Service  // cleans up after itself here, and rotates its signing keys
 }
 
 // Worker runs River's jobs. Every process that can become River's leader is
@@ -68,6 +70,13 @@ func NewWorker(ctx context.Context, c WorkerConfig) (*Worker, error) {
 	if err := river.AddWorkerSafely(workers, recheck); err != nil {
 		return nil, fmt.Errorf("register re-check: %w", err)
 	}
+	sweep, err := bridge.NewSweepWorker(c.Bridge)
+	if err != nil {
+		return nil, err
+	}
+	if err := river.AddWorkerSafely(workers, sweep); err != nil {
+		return nil, fmt.Errorf("register sweep: %w", err)
+	}
 	if err := db.CheckPooler(ctx, c.RiverDSN.Reveal()); err != nil {
 		return nil, fmt.Errorf("check River's database URL: %w", err)
 	}
@@ -98,6 +107,9 @@ func periodicJobs() []*river.PeriodicJob {
 		river.NewPeriodicJob(river.PeriodicInterval(tenants.RecheckPeriod()),
 			func() (river.JobArgs, *river.InsertOpts) { return tenants.RecheckArgs{}, nil },
 			&river.PeriodicJobOpts{ID: tenants.RecheckArgs{}.Kind(), RunOnStart: true}),
+		river.NewPeriodicJob(river.PeriodicInterval(bridge.SweepPeriod()),
+			func() (river.JobArgs, *river.InsertOpts) { return bridge.SweepArgs{}, nil },
+			&river.PeriodicJobOpts{ID: bridge.SweepArgs{}.Kind(), RunOnStart: true}),
 	}
 }
 

@@ -13,9 +13,12 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
+	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/tasks"
@@ -31,6 +34,38 @@ func service(t *testing.T, d *dbtest.Database) *tenants.Service {
 	return s
 }
 
+// people is the bridge as a worker has it.
+func people(t *testing.T, d *dbtest.Database) *bridge.Service {
+	t.Helper()
+	keys, err := seal.ParseKeyset(seal.GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet, hosts := slog.New(slog.DiscardHandler), tenants.Hosts{PublicURL: "https://mcp.example.test"}
+	directory, err := tenants.NewDirectory(tenants.DirectoryConfig{Store: d.Store, Hosts: hosts, Now: time.Now, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := egress.New(egress.Policy{})
+	projects := supabase.New(out)
+	verifier, err := oauth.New(oauth.Config{Keys: projects})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := bridge.New(bridge.Config{
+		Store: d.Store, Keys: keys, Directory: directory, Watch: directory.Watch(), Hosts: hosts, Projects: projects, Documents: out,
+		Verifier: verifier, Steps: noSteps{}, PagesURL: hosts.PublicURL, Logger: quiet, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+type noSteps struct{}
+
+func (noSteps) Record(events.Step) {}
+
 // notThere is every project, none of which has the ownership function any more.
 type notThere struct{ tenants.Prover }
 
@@ -39,7 +74,7 @@ func (notThere) OwnershipToken(context.Context, supabase.Project) (string, error
 }
 
 // onStart is how many jobs a worker's start brings.
-const onStart = 2
+const onStart = 3
 
 func completed(jobs []string, kind string) (n int) {
 	for _, job := range jobs {
@@ -87,7 +122,7 @@ func work(t *testing.T, d *dbtest.Database, logger *slog.Logger) (stop func()) {
 	t.Helper()
 	w, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{
 		Store: d.Store, RiverDSN: seal.NewSecret(d.RiverDSN), Logger: logger, InvocationRetention: 30 * 24 * time.Hour,
-		Tenants: service(t, d), Prover: notThere{},
+		Tenants: service(t, d), Prover: notThere{}, Bridge: people(t, d),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +223,40 @@ func TestWorkerRepeatsProofsThatAreDueAndForgetsOldRegistrations(t *testing.T) {
 	}
 }
 
+func TestWorkerSweepsAfterTheBridgeAndMakesItsFirstKey(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	d.Exec(t, "insert into bridge_limits values ('old', now() - interval '30 days', 1)")
+	stop := work(t, d, slog.New(slog.DiscardHandler))
+	jobs := finished(t, d, onStart)
+	stop()
+	if completed(jobs, "bridge_sweep") != 1 {
+		t.Errorf("jobs: %q", jobs)
+	}
+	err := d.Store.AsSystem(t.Context(), func(_ *db.Queries, tx pgx.Tx) error {
+		var keys, windows int
+		err := tx.QueryRow(t.Context(), "select (select count(*) from signing_keys), (select count(*) from bridge_limits)").Scan(&keys, &windows)
+		if keys != 1 || windows != 0 {
+			t.Errorf("%d signing keys and %d old windows, want 1 and none", keys, windows)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWorkerNeedsTheBridge(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	_, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{
+		Tenants: service(t, d), Prover: notThere{}, Store: d.Store, RiverDSN: seal.NewSecret(d.RiverDSN), Logger: slog.New(slog.DiscardHandler), InvocationRetention: time.Hour,
+	})
+	if err == nil {
+		t.Error("a worker that would discard sweeps as unknown")
+	}
+}
+
 func TestField86_WorkerFetchesWhileEveryOtherConnectionIsTaken(t *testing.T) {
 	t.Parallel()
 	d := dbtest.NewDatabase(t)
@@ -283,7 +352,7 @@ func TestField85_WorkerRefusesATransactionPooler(t *testing.T) {
 	t.Parallel()
 	d := dbtest.NewDatabase(t)
 	_, err := tasks.NewWorker(t.Context(), tasks.WorkerConfig{
-		Tenants: service(t, d), Prover: notThere{},
+		Tenants: service(t, d), Prover: notThere{}, Bridge: people(t, d),
 		Store: d.Store, RiverDSN: seal.NewSecret("postgres://u:p@127.0.0.1:6543/postgres"), Logger: slog.New(slog.DiscardHandler), InvocationRetention: time.Hour,
 	})
 	if !errors.Is(err, db.ErrTransactionPooler) {
