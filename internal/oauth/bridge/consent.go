@@ -66,9 +66,6 @@ func (s *Service) Question(ctx context.Context, in *SignIn) (*Question, error) {
 	}
 	var offered []string
 	err = s.cfg.Store.AsOrganization(ctx, in.Endpoint.Organization, func(tx *db.Queries, _ pgx.Tx) error {
-		if err := s.checkPerson(ctx, tx, in); err != nil {
-			return err
-		}
 		ep := in.Endpoint
 		offered, err = tx.OfferSignIn(ctx, db.OfferSignInParams{
 			Offered: effects(compiled, in.Scopes), OrganizationID: ep.Organization, ProjectID: ep.Project.ID, ID: in.ID, Now: s.cfg.Now(),
@@ -77,6 +74,9 @@ func (s *Service) Question(ctx context.Context, in *SignIn) (*Question, error) {
 			return startAgain()
 		}
 		if err != nil {
+			return err
+		}
+		if err := s.checkPerson(ctx, tx, in); err != nil {
 			return err
 		}
 		grant, err := tx.GetLiveGrant(ctx, db.GetLiveGrantParams{
@@ -201,9 +201,6 @@ func (s *Service) Decide(ctx context.Context, in *SignIn, a Answer, v Visitor) (
 	code := newSecret()
 	var done allowed
 	err = s.cfg.Store.AsOrganization(ctx, in.Endpoint.Organization, func(q *db.Queries, _ pgx.Tx) error {
-		if err := s.checkPerson(ctx, q, in); err != nil {
-			return err
-		}
 		now := s.cfg.Now()
 		until, person := now.Add(codeLifetime), in.Person.Upstream
 		offered, err := q.AllowSignIn(ctx, db.AllowSignInParams{
@@ -215,6 +212,9 @@ func (s *Service) Decide(ctx context.Context, in *SignIn, a Answer, v Visitor) (
 		}
 		if err != nil {
 			return fmt.Errorf("finish sign-in: %w", err)
+		}
+		if err := s.checkPerson(ctx, q, in); err != nil {
+			return err
 		}
 		if done, err = s.allow(ctx, q, in, a, inBoth(effects(compiled, in.Scopes), offered)); err != nil {
 			return err
