@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,24 +87,49 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// opener is a program for $BROWSER that writes the URL it is given to a file.
-func opener(t *testing.T) (env []string, opened func(ctx context.Context) string) {
-	t.Helper()
-	folder := t.TempDir()
-	script, file := filepath.Join(folder, "browser"), filepath.Join(folder, "url")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '%s\\n' \"$1\" > '"+file+".new' && mv '"+file+".new' '"+file+"'\n"), 0o755); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
-	}
-	env = append(os.Environ(), "BROWSER="+script, "HOME="+folder, "XDG_CURRENT_DESKTOP=", "DISPLAY=:99")
-	return env, func(ctx context.Context) string {
-		for ctx.Err() == nil {
-			if b, err := os.ReadFile(file); err == nil && len(b) > 0 {
-				return strings.TrimSpace(string(b))
-			}
-			time.Sleep(20 * time.Millisecond)
+// watched is what a program says, and the first authorization URL in it.
+type watched struct {
+	mu    sync.Mutex
+	text  strings.Builder
+	found chan string
+	once  sync.Once
+}
+
+func newWatched() *watched { return &watched{found: make(chan string, 1)} }
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(p)
+	if lines := w.text.String(); strings.Contains(lines, "/connect/authorize/") {
+		if start := authorizeLine.FindString(lines[:strings.LastIndex(lines, "\n")+1]); start != "" {
+			w.once.Do(func() { w.found <- start })
 		}
-		return ""
 	}
+	return len(p), nil
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// deliver waits for the authorization URL and walks a person through it.
+func (w *watched) deliver(ctx context.Context, who *person) error {
+	select {
+	case start := <-w.found:
+		return who.deliver(ctx, start)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// noBrowser is an environment in which programs open no browser of their own.
+func noBrowser(t *testing.T) []string {
+	t.Helper()
+	return append(os.Environ(), "BROWSER=true", "HOME="+t.TempDir())
 }
 
 // TestMCPRemoteMeetsTheBridge runs mcp-remote as desktop apps do: JSON-RPC on
@@ -113,11 +139,10 @@ func TestMCPRemoteMeetsTheBridge(t *testing.T) {
 	node := nodeProgram(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	env, opened := opener(t)
 	cmd := exec.CommandContext(ctx, node, "node_modules/mcp-remote/dist/proxy.js", running.BridgeURL, freePort(t), "--auth-timeout", "100")
-	cmd.Dir, cmd.Env = nodeFolder, append(env, "MCP_REMOTE_CONFIG_DIR="+t.TempDir())
-	var said strings.Builder
-	cmd.Stderr = &said
+	cmd.Dir, cmd.Env = nodeFolder, append(noBrowser(t), "MCP_REMOTE_CONFIG_DIR="+t.TempDir())
+	said := newWatched()
+	cmd.Stderr = said
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +162,7 @@ func TestMCPRemoteMeetsTheBridge(t *testing.T) {
 			t.Log(said.String())
 		}
 	}()
-	if err := newPerson(t, standin.AliceEmail).deliver(ctx, opened(ctx)); err != nil {
+	if err := said.deliver(ctx, newPerson(t, standin.AliceEmail)); err != nil {
 		t.Fatal(err)
 	}
 	answers := bufio.NewScanner(stdout)
@@ -171,16 +196,15 @@ func TestInspectorMeetsTheBridge(t *testing.T) {
 	node := nodeProgram(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	env, opened := opener(t)
 	cmd := exec.CommandContext(ctx, node, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
 		"--cli", "--transport", "http", "--server-url", running.BridgeURL, "--method", "tools/call", "--tool-name", "customers_list", "--tool-arg", "limit=3")
-	cmd.Dir, cmd.Env = nodeFolder, append(env, "MCP_AUTO_OPEN_ENABLED=true")
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Dir, cmd.Env = nodeFolder, append(noBrowser(t), "MCP_AUTO_OPEN_ENABLED=true")
+	out := newWatched()
+	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := newPerson(t, standin.AliceEmail).deliver(ctx, opened(ctx)); err != nil {
+	if err := out.deliver(ctx, newPerson(t, standin.AliceEmail)); err != nil {
 		cancel()
 		_ = cmd.Wait()
 		t.Fatalf("%v\n%s", err, out.String())
@@ -227,6 +251,7 @@ func TestConformanceOfTheAuthorizationServer(t *testing.T) {
 		text.WriteString(lines.Text() + "\n")
 		if start := authorizeLine.FindString(lines.Text()); start != "" {
 			if err := newPerson(t, standin.AliceEmail).deliver(ctx, start); err != nil {
+				cancel()
 				t.Error(err)
 			}
 		}

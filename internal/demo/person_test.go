@@ -178,9 +178,17 @@ func (p *person) fillIn(page *url.URL, text string) (method, target string, form
 			form.Set(name, p.password)
 		case n.Data == "input" && attr(n, "type") == "email":
 			form.Set(name, p.email)
+		case n.Data == "input" && attr(n, "type") == "radio": // what is chosen already
+			if hasAttr(n, "checked") {
+				form.Set(name, value)
+			}
 		case n.Data == "input":
 			form.Set(name, value)
-		case n.Data == "button" && value == "approve" && !allowed:
+		case n.Data == "select":
+			if option := find(n, "option"); option != nil {
+				form.Set(name, attr(option, "value"))
+			}
+		case n.Data == "button" && (value == "approve" || value == "allow") && !allowed:
 			form.Set(name, value)
 			allowed = true
 		}
@@ -199,6 +207,15 @@ func find(n *html.Node, tag string) *html.Node {
 		}
 	}
 	return nil
+}
+
+func hasAttr(n *html.Node, name string) bool {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return true
+		}
+	}
+	return false
 }
 
 func attr(n *html.Node, name string) string {

@@ -64,7 +64,7 @@ func TestRecordedClientsMeetTheBridge(t *testing.T) {
 			p.importSchema()
 			for i, recorded := range profiles {
 				t.Run(recorded.Scenario, func(t *testing.T) {
-					newPlayer(t, w, p, fmt.Sprintf("s%d", i), recorded).play()
+					newPlayer(t, w, p, fmt.Sprintf("recording-%d", i), recorded).play()
 				})
 			}
 		})
