@@ -256,8 +256,11 @@ end $$;
 -- +goose StatementEnd
 
 -- chumbo_app: everything of one surface's callers happens in its organization.
-grant select, insert, update, delete on sign_in_settings, oauth_clients, upstream_sessions, end_user_sessions, sign_ins,
-    grants, refresh_chains, used_states, connection_steps to chumbo_app;
+-- What is over is deleted by the worker; a grant is never deleted but with its surface.
+grant select, insert, update on sign_in_settings, upstream_sessions, end_user_sessions, sign_ins, grants, refresh_chains to chumbo_app;
+grant select, insert, update, delete on oauth_clients to chumbo_app;
+grant select, insert on used_states to chumbo_app;
+grant select on connection_steps to chumbo_app;
 -- chumbo_system: finding whose a token, a state or a sign-in is; clean-up by the worker; batches of steps.
 grant select, insert, update, delete on signing_keys, bridge_limits to chumbo_system;
 grant select, delete on oauth_clients, upstream_sessions, end_user_sessions, sign_ins, refresh_chains, used_states to chumbo_system;

@@ -40,6 +40,16 @@ var tenantTables = map[string]access{
 	"notices":          {"insert select update", "insert"},
 	"audit_events":     {"insert", "insert select"},
 	"invocations":      {"select", "delete insert select"},
+
+	"sign_in_settings":  {"insert select update", ""},
+	"oauth_clients":     {"delete insert select update", "delete select"},
+	"upstream_sessions": {"insert select update", "delete select update"},
+	"end_user_sessions": {"insert select update", "delete select"},
+	"sign_ins":          {"insert select update", "delete select"},
+	"grants":            {"insert select update", "select"},
+	"refresh_chains":    {"insert select update", "delete select"},
+	"used_states":       {"insert select", "delete select"},
+	"connection_steps":  {"select", "delete insert select"},
 }
 
 // systemTables are the instance's, and closed to chumbo_app.
@@ -52,6 +62,8 @@ var systemTables = map[string]access{
 	"builder_sessions":      {"", "delete insert select update"},
 	"throttles":             {"", "delete insert select update"},
 	"device_authorizations": {"", "delete insert select update"},
+	"signing_keys":          {"", "delete insert select update"},
+	"bridge_limits":         {"", "delete insert select update"},
 }
 
 // riverTables are River's own, in its schema.
@@ -213,6 +225,7 @@ func TestArchitecturePageListsEveryTable(t *testing.T) {
 func seed(t *testing.T, conn *pgx.Conn, name string) id.Organization {
 	t.Helper()
 	org, builder, project, surface := id.New[id.OrganizationKind](), uuid.New(), uuid.New(), uuid.New()
+	upstream, grant := uuid.New(), uuid.New()
 	for _, statement := range []string{
 		"insert into organizations values (@org, @name, @name, now())",
 		"insert into builders values (@builder, @name || '@example.test', now())",
@@ -230,8 +243,27 @@ func seed(t *testing.T, conn *pgx.Conn, name string) id.Organization {
 		"insert into project_logos values (@org, @project, sha256('logo'), 'png', now())",
 		"insert into audit_events values (@org, gen_random_uuid(), now(), 'system', 'a', 't', 'ok', '{}')",
 		"insert into invocations values (@org, gen_random_uuid(), now(), @surface, 1, 'm', 'c', 'direct', '', '', 'ok', '', 1, 1, 1, '', '')",
+		"insert into sign_in_settings (organization_id, project_id, updated_at) values (@org, @project, now())",
+		`insert into oauth_clients (organization_id, surface_id, client_id, kind, name, redirect_uris, auth_methods, metadata, created_at, last_used_at)
+			values (@org, @surface, 'c', 'registered', 'n', '{}', '{}', '{}', now(), now())`,
+		`insert into upstream_sessions (organization_id, id, project_id, issuer, subject, email, kind, access_token, refresh_token, access_until, created_at, refreshed_at)
+			values (@org, @upstream, @project, 'i', 's', 'e', 'session', 'a', 'r', now(), now(), now())`,
+		`insert into end_user_sessions (organization_id, id, project_id, upstream_session_id, token_hash, created_at, expires_at)
+			values (@org, gen_random_uuid(), @project, @upstream, sha256(@name::bytea), now(), now())`,
+		`insert into sign_ins (organization_id, id, surface_id, project_id, url_ref, purpose, cookie_hash, created_at, expires_at)
+			values (@org, gen_random_uuid(), @surface, @project, 'u', 'apps', 'c', now(), now())`,
+		`insert into grants (organization_id, id, surface_id, project_id, kind, issuer, subject, client_id, client_name, asked, scopes, read_only, writes,
+			upstream_session_id, created_at, approved_at, expires_at)
+			values (@org, @grant, @surface, @project, 'client', 'i', 's', 'c', 'n', '{}', '{}', false, '{}', @upstream, now(), now(), now())`,
+		`insert into refresh_chains (organization_id, id, grant_id, generation, rotated_at, created_at, idle_until)
+			values (@org, gen_random_uuid(), @grant, 1, now(), now(), now())`,
+		"insert into used_states values (@org, 'j', now())",
+		`insert into connection_steps (organization_id, id, at, surface_id, step, outcome, code, address, client_id, client_name, client_version, agent, request_id)
+			values (@org, gen_random_uuid(), now(), @surface, 'challenge', 'ok', '', 'a', '', '', '', '', 'r')`,
 	} {
-		args := pgx.StrictNamedArgs{"org": org.UUID(), "name": name, "builder": builder, "project": project, "surface": surface}
+		args := pgx.StrictNamedArgs{
+			"org": org.UUID(), "name": name, "builder": builder, "project": project, "surface": surface, "upstream": upstream, "grant": grant,
+		}
 		for key := range args {
 			if !strings.Contains(statement, "@"+key) {
 				delete(args, key)
