@@ -53,5 +53,9 @@ where organization_id = @organization_id and project_id = @project_id and client
 
 -- name: SetCaptchaNeeded :exec
 insert into sign_in_settings as t (organization_id, project_id, captcha_needed, updated_at)
-values (@organization_id, @project_id, @needed, @now)
-on conflict (organization_id, project_id) do update set captcha_needed = @needed where t.captcha_needed <> @needed;
+values (@organization_id, @project_id, true, @now)
+on conflict (organization_id, project_id) do update set captcha_needed = true where not t.captcha_needed;
+
+-- name: SetCaptchaUnneeded :exec
+update sign_in_settings set captcha_needed = false
+where organization_id = @organization_id and project_id = @project_id and captcha_needed;

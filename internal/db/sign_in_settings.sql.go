@@ -244,23 +244,32 @@ func (q *Queries) PutSignInClient(ctx context.Context, arg PutSignInClientParams
 
 const setCaptchaNeeded = `-- name: SetCaptchaNeeded :exec
 insert into sign_in_settings as t (organization_id, project_id, captcha_needed, updated_at)
-values ($1, $2, $3, $4)
-on conflict (organization_id, project_id) do update set captcha_needed = $3 where t.captcha_needed <> $3
+values ($1, $2, true, $3)
+on conflict (organization_id, project_id) do update set captcha_needed = true where not t.captcha_needed
 `
 
 type SetCaptchaNeededParams struct {
 	OrganizationID id.Organization
 	ProjectID      id.Project
-	Needed         bool
 	Now            time.Time
 }
 
 func (q *Queries) SetCaptchaNeeded(ctx context.Context, arg SetCaptchaNeededParams) error {
-	_, err := q.db.Exec(ctx, setCaptchaNeeded,
-		arg.OrganizationID,
-		arg.ProjectID,
-		arg.Needed,
-		arg.Now,
-	)
+	_, err := q.db.Exec(ctx, setCaptchaNeeded, arg.OrganizationID, arg.ProjectID, arg.Now)
+	return err
+}
+
+const setCaptchaUnneeded = `-- name: SetCaptchaUnneeded :exec
+update sign_in_settings set captcha_needed = false
+where organization_id = $1 and project_id = $2 and captcha_needed
+`
+
+type SetCaptchaUnneededParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+func (q *Queries) SetCaptchaUnneeded(ctx context.Context, arg SetCaptchaUnneededParams) error {
+	_, err := q.db.Exec(ctx, setCaptchaUnneeded, arg.OrganizationID, arg.ProjectID)
 	return err
 }

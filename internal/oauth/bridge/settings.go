@@ -245,7 +245,10 @@ func settingText(s string) bool {
 // what happens next, so a failure is only logged.
 func (s *Service) captchaNeeded(ctx context.Context, ep *tenants.Endpoint, needed bool) {
 	err := s.cfg.Store.AsOrganization(ctx, ep.Organization, func(q *db.Queries, _ pgx.Tx) error {
-		return q.SetCaptchaNeeded(ctx, db.SetCaptchaNeededParams{OrganizationID: ep.Organization, ProjectID: ep.Project.ID, Needed: needed, Now: s.cfg.Now()})
+		if !needed {
+			return q.SetCaptchaUnneeded(ctx, db.SetCaptchaUnneededParams{OrganizationID: ep.Organization, ProjectID: ep.Project.ID})
+		}
+		return q.SetCaptchaNeeded(ctx, db.SetCaptchaNeededParams{OrganizationID: ep.Organization, ProjectID: ep.Project.ID, Now: s.cfg.Now()})
 	})
 	if err != nil {
 		s.cfg.Logger.WarnContext(ctx, "note captcha", "project", ep.Project.ID.String(), "error", err)

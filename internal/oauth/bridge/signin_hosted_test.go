@@ -436,7 +436,7 @@ func TestACaptchaIsLearntOf(t *testing.T) {
 	w := newWorld(t, hosted(func(o *standin.Options) {
 		o.Captcha = func(token string) bool { return strings.HasPrefix(token, "good") }
 	}))
-	in, cookie := w.begun(t, w.ep)
+	in, _ := w.begun(t, w.ep)
 	if m, err := w.service.Methods(t.Context(), in, false); err != nil || m.Captcha != (Captcha{}) {
 		t.Fatalf("methods %+v, %v", m, err)
 	}
@@ -460,7 +460,22 @@ func TestACaptchaIsLearntOf(t *testing.T) {
 	if out, err := w.service.Password(t.Context(), there, "alice@example.test", crmPassword, "good 2", visitor); err != nil || out.Person == nil {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	_ = cookie
+}
+
+func TestACaptchaThatIsNeededNoMoreIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hosted())
+	in, _ := w.begun(t, w.ep)
+	w.service.captchaNeeded(t.Context(), w.ep, true)
+	if m, err := w.service.Methods(t.Context(), in, false); err != nil || !m.Captcha.Needed {
+		t.Fatalf("methods %+v, %v", m, err)
+	}
+	if _, err := w.service.SendCode(t.Context(), in, "alice@example.test", "", visitor); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := w.service.Methods(t.Context(), in, false); err != nil || m.Captcha.Needed {
+		t.Errorf("methods %+v, %v", m, err)
+	}
 }
 
 func TestPeopleMakeAnAccount(t *testing.T) {

@@ -119,13 +119,13 @@ func TestALostRegistrationIsTakenOver(t *testing.T) {
 func TestAClientThatTheProjectForgotIsRegisteredAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	in, cookie := w.begun(t, w.ep)
+	in, _ := w.begun(t, w.ep)
 	first := w.started(t, in).Query().Get("client_id")
 	if err := w.project.DeleteClient(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.Advance(metadataFor) // what is remembered of it is over
-	in, cookie = w.begun(t, w.ep)
+	in, cookie := w.begun(t, w.ep)
 	to := w.started(t, in)
 	second := to.Query().Get("client_id")
 	if second == first {
