@@ -19,6 +19,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
@@ -35,6 +36,7 @@ const (
 
 	clientKeysAge   = 10 * time.Minute // of a key set read at jwks_uri
 	clientKeysFloor = 30 * time.Second // between two readings for a key that was not there
+	clientKeysTries = 6                // readings of one client's key set in a minute, when they fail
 )
 
 // clientKeys are where the public keys of a client are (RFC 7591 jwks and
@@ -292,7 +294,16 @@ func (s *Service) publicKeys(ctx context.Context, ep *tenants.Endpoint, c *Clien
 	return oauth.ParsePublicKeys(c.keys.document)
 }
 
+// readClientKeys reads a client's jwks_uri. Whoever registers names that
+// address, and must not be able to have us ask there without end.
 func (s *Service) readClientKeys(ctx context.Context, ep *tenants.Endpoint, c *Client) (json.RawMessage, error) {
+	retry, ok, err := s.limits.take(ctx, "client-keys", string(seal.AD(ep.Surface.String(), c.ID)), clientKeysTries, time.Minute)
+	switch {
+	case err != nil:
+		return nil, orAway(err)
+	case !ok:
+		return nil, fault.New(fault.Unavailable, "temporarily_unavailable", "The client's keys at its jwks_uri could not be read lately. Try again later.").WithRetryAfter(retry)
+	}
 	answer, err := s.cfg.Documents.Document(ctx, c.keys.uri, egress.Options{MaxBytes: documentBytes, Timeout: documentTimeout})
 	if err == nil && answer.Status != http.StatusOK {
 		err = fmt.Errorf("key set answers %d", answer.Status)

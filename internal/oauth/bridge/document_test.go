@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -319,6 +320,26 @@ func TestRotatedClientKeysAreFoundWithoutReadingForEveryMadeUpOne(t *testing.T) 
 		}
 	}
 	if n := s.reads.Load() - before; n != 1 {
+		t.Errorf("%d readings", n)
+	}
+}
+
+func TestKeySetsThatCannotBeReadAreNotAskedForWithoutEnd(t *testing.T) {
+	t.Parallel()
+	w, s := newWorld(t), newSite(t)
+	s.serve(200, strings.Replace(claudeDocument, `"token_endpoint_auth_method":"none"`, `"token_endpoint_auth_method":"private_key_jwt","jwks_uri":"{site}/jwks.json"`, 1))
+	if _, err := w.service.client(t.Context(), w.ep, s.id()); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := keyPair(t, "one")
+	before := s.reads.Load()
+	for range 12 {
+		form := url.Values{"client_id": {s.id()}, "client_assertion_type": {assertionType}, "client_assertion": {assertion(t, key, w.clock.Now(), s.id(), w.ep.Resource.URL(), nil)}}
+		if code, status, _ := w.authenticated(t, form); code != "temporarily_unavailable" || status != http.StatusServiceUnavailable {
+			t.Errorf("%s %d", code, status)
+		}
+	}
+	if n := s.reads.Load() - before; n != clientKeysTries {
 		t.Errorf("%d readings", n)
 	}
 }
