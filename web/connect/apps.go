@@ -1,6 +1,10 @@
 package connect
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -67,7 +71,8 @@ func (s *site) showApps(c echo.Context, status int, ep *tenants.Endpoint, who *b
 	for _, g := range grants {
 		shown := web.EndUserGrant{
 			ID: g.ID.String(), Name: g.ClientName, Scopes: g.Scopes, ReadOnly: g.ReadOnly, Created: g.ApprovedAt, Expires: g.ExpiresAt,
-			LastUsed: g.LastUsedAt, Revoked: g.RevokedAt, Why: g.RevokedWhy, TokenHint: g.TokenHint, MoreNow: g.MoreNow,
+			LastUsed: g.LastUsedAt, Revoked: g.RevokedAt, Why: g.RevokedWhy, TokenHint: g.TokenHint,
+			More: toolsOf(g.More), Seen: seenOf(g.More),
 		}
 		if several {
 			shown.Surface = g.SurfaceTitle
@@ -115,9 +120,13 @@ func done(c echo.Context, ep *tenants.Endpoint, what string) error {
 func grantOf(c echo.Context) (id.Grant, error) {
 	grant, err := id.Parse[id.GrantKind](c.Param("grant"))
 	if err != nil {
-		return id.Grant{}, fault.Wrap(err, fault.NotFound, "unknown_grant", "Nothing was done: there is no such connected app. Open the list again.")
+		return id.Grant{}, errUnknownGrant(err)
 	}
 	return grant, nil
+}
+
+func errUnknownGrant(cause error) error {
+	return fault.Wrap(cause, fault.NotFound, "unknown_grant", "Nothing was done: there is no such connected app. Open the list again.")
 }
 
 func (s *site) revoke(c echo.Context, ep *tenants.Endpoint, who *bridge.Person) error {
@@ -141,26 +150,53 @@ func (s *site) narrow(c echo.Context, ep *tenants.Endpoint, who *bridge.Person) 
 		return err
 	}
 	ctx := c.Request().Context()
-	grants, err := s.Bridge.Connected(ctx, who)
+	now, err := s.grantNow(ctx, who, grant)
 	if err != nil {
 		return err
 	}
-	var scopes []string
-	if at := slices.IndexFunc(grants, func(g bridge.AccessGrant) bool { return g.ID == grant }); at >= 0 {
-		scopes = grants[at].Scopes
-	}
-	if err := s.Bridge.Narrow(ctx, who, grant, true, scopes); err != nil {
+	if err := s.Bridge.Narrow(ctx, who, grant, true, now.Scopes); err != nil {
 		return err
 	}
 	return done(c, ep, "narrowed")
 }
 
+// grantNow is a grant of the person's as it stands.
+func (s *site) grantNow(ctx context.Context, who *bridge.Person, grant id.Grant) (bridge.AccessGrant, error) {
+	grants, err := s.Bridge.Connected(ctx, who)
+	if err != nil {
+		return bridge.AccessGrant{}, err
+	}
+	at := slices.IndexFunc(grants, func(g bridge.AccessGrant) bool { return g.ID == grant })
+	if at < 0 {
+		return bridge.AccessGrant{}, errUnknownGrant(nil)
+	}
+	return grants[at], nil
+}
+
+// seenOf names what a person was shown before they agree to it.
+func seenOf(tools []bridge.QuestionTool) string {
+	h := sha256.New()
+	for _, t := range tools {
+		_, _ = fmt.Fprintf(h, "%q %v\n", t.Title, t.Destructive)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// widen agrees to the new writing tools that the person was shown.
 func (s *site) widen(c echo.Context, ep *tenants.Endpoint, who *bridge.Person) error {
 	grant, err := grantOf(c)
 	if err != nil {
 		return err
 	}
-	if err := s.Bridge.Widen(c.Request().Context(), who, grant); err != nil {
+	ctx := c.Request().Context()
+	now, err := s.grantNow(ctx, who, grant)
+	if err != nil {
+		return err
+	}
+	if posted(c, "seen") != seenOf(now.More) {
+		return fault.New(fault.Conflict, "more_changed", "Nothing was agreed to: what is new has changed since you opened the list. Open it again and look.")
+	}
+	if err := s.Bridge.Widen(ctx, who, grant); err != nil {
 		return err
 	}
 	return done(c, ep, "widened")

@@ -2,6 +2,7 @@ package connect_test
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +15,17 @@ func TestConnectedAppsAreListedAndChanged(t *testing.T) {
 	alice := st.visiting(t, st.acme, "alice@example.test")
 	const page = "/connect/apps/acme-ref"
 	a := alice.get(page)
-	says(t, textOf(a.body), "Connected apps", "1 app can use your account", "alice@example.test", "Claude", "reads and changes", "never used", "crm.read", "It cannot use that until you agree")
+	says(t, textOf(a.body), "Connected apps", "1 app can use your account", "alice@example.test", "Claude", "reads and changes", "never used", "crm.read", "cannot make them until you agree", "Delete a deal", "deletes or overwrites")
 	if !strings.Contains(a.body, `<time datetime="`) {
 		t.Error("no exact times")
 	}
 	at := page + "/grants/" + grant.String()
+	seen := regexp.MustCompile(`name="seen" value="([^"]+)"`).FindStringSubmatch(a.body)
+	if a := alice.submit(page, at+"/widen", "seen", "something else"); seen == nil || a.status != http.StatusConflict || !st.bridge.grants[grant].MoreNow {
+		t.Fatalf("agreed to what was not shown: %d", a.status)
+	}
 	for what, want := range map[string]string{"narrow": "From now on it only reads", "widen": "what is new"} {
-		a := alice.submit(page, at+"/"+what)
+		a := alice.submit(page, at+"/"+what, "seen", seen[1])
 		if a.status != http.StatusSeeOther {
 			t.Fatalf("%s: %d %s", what, a.status, textOf(a.body))
 		}

@@ -321,7 +321,7 @@ func TestAnswersAreCarriedOutOnce(t *testing.T) {
 	}{
 		"allow":         {[]string{"decision", "allow", "reach", "all", "lifetime", "7776000"}, bridge.Answer{Allow: true, Lifetime: 90 * 24 * time.Hour}, "?code=x"},
 		"only read":     {[]string{"decision", "allow", "reach", "read", "lifetime", "86400"}, bridge.Answer{Allow: true, ReadOnly: true, Lifetime: 24 * time.Hour}, "?code=x"},
-		"no lifetime":   {[]string{"decision", "allow"}, bridge.Answer{Allow: true, Lifetime: 90 * 24 * time.Hour}, "?code=x"},
+		"no lifetime":   {[]string{"decision", "allow"}, bridge.Answer{}, ""},
 		"deny":          {[]string{"decision", "deny", "reach", "read", "lifetime", "1"}, bridge.Answer{}, "?error=access_denied"},
 		"too long":      {[]string{"decision", "allow", "lifetime", "7776001"}, bridge.Answer{}, ""},
 		"overflow":      {[]string{"decision", "allow", "lifetime", "99999999999999999999"}, bridge.Answer{}, ""},

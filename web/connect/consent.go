@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -35,13 +34,6 @@ func (s *site) question(c echo.Context, in *bridge.SignIn) error {
 	return s.show(c, 200, view{title: "Allow access to " + appName(in.Endpoint), policy: s.formsOf(in), content: web.Consent(p)})
 }
 
-func defaultLifetime(q *bridge.Question) time.Duration {
-	if len(q.Lifetimes) == 0 {
-		return 0
-	}
-	return q.Lifetimes[0]
-}
-
 func toolsOf(tools []bridge.QuestionTool) []web.EndUserTool {
 	list := make([]web.EndUserTool, 0, len(tools))
 	for _, t := range tools {
@@ -63,18 +55,11 @@ func (s *site) decide(c echo.Context, in *bridge.SignIn) error {
 	default:
 		return fault.New(fault.Invalid, "decision", "Nothing was allowed: choose Allow or Deny.")
 	}
-	q, err := s.Bridge.Question(c.Request().Context(), in)
+	seconds, err := strconv.ParseInt(posted(c, "lifetime"), 10, 32) // which of the offered ones, the bridge knows
 	if err != nil {
-		return err
+		return fault.New(fault.Invalid, "lifetime", "Nothing was allowed: choose how long from the list.")
 	}
-	a := bridge.Answer{Allow: true, ReadOnly: posted(c, "reach") == "read", Lifetime: defaultLifetime(q)}
-	if sent := posted(c, "lifetime"); sent != "" {
-		seconds, err := strconv.ParseInt(sent, 10, 32)
-		a.Lifetime = time.Duration(seconds) * time.Second
-		if err != nil || !slices.Contains(q.Lifetimes, a.Lifetime) {
-			return fault.New(fault.Invalid, "lifetime", "Nothing was allowed: choose how long from the list.")
-		}
-	}
+	a := bridge.Answer{Allow: true, ReadOnly: posted(c, "reach") == "read", Lifetime: time.Duration(seconds) * time.Second}
 	return s.answer(c, in, a)
 }
 

@@ -316,6 +316,9 @@ func (f *fakeBridge) Decide(_ context.Context, in *bridge.SignIn, a bridge.Answe
 	if of.finished {
 		return "", errStartAgain()
 	}
+	if a.Allow && !a.Skipped && !slices.Contains(f.question.Lifetimes, a.Lifetime) {
+		return "", fault.New(fault.Invalid, "lifetime", "Nothing was allowed: choose how long from the list.")
+	}
 	of.finished = true
 	f.answers = append(f.answers, a)
 	if !a.Allow {
@@ -362,7 +365,7 @@ func (f *fakeBridge) Narrow(_ context.Context, who *bridge.Person, grant id.Gran
 }
 
 func (f *fakeBridge) Widen(_ context.Context, who *bridge.Person, grant id.Grant) error {
-	return f.change(who, grant, func(g *bridge.AccessGrant) { g.MoreNow = false })
+	return f.change(who, grant, func(g *bridge.AccessGrant) { g.MoreNow, g.More = false, nil })
 }
 
 func (f *fakeBridge) NewPersonalToken(_ context.Context, who *bridge.Person, ep *tenants.Endpoint, name string, readOnly bool, lifetime time.Duration) (bridge.AccessGrant, seal.Secret, error) {

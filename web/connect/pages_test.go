@@ -135,7 +135,7 @@ func TestConnectedAppsAreWellMade(t *testing.T) {
 	st.bridge.mu.Lock()
 	used, ended := time.Now().Add(-3*time.Hour), time.Now().Add(-48*time.Hour)
 	g := st.bridge.grants[cursor]
-	g.LastUsedAt, g.ReadOnly, g.MoreNow, g.SurfaceTitle, g.Surface = &used, true, false, "Reports", st.globex.Surface
+	g.LastUsedAt, g.ReadOnly, g.MoreNow, g.More, g.SurfaceTitle, g.Surface = &used, true, false, nil, "Reports", st.globex.Surface
 	st.bridge.grants[cursor] = g
 	g = st.bridge.grants[other]
 	g.RevokedAt, g.RevokedWhy = &ended, "upstream_ended"

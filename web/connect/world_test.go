@@ -235,7 +235,8 @@ func (st *stage) visiting(t testing.TB, ep *tenants.Endpoint, email string) *bro
 // grantFor gives somebody a connected app.
 func (st *stage) grantFor(ep *tenants.Endpoint, email, name string) id.Grant {
 	g := bridge.AccessGrant{ID: id.New[id.GrantKind](), Surface: ep.Surface, SurfaceTitle: ep.Title, ClientName: name, Scopes: []string{"crm.read"},
-		CreatedAt: time.Now().Add(-time.Hour), ApprovedAt: time.Now().Add(-time.Hour), ExpiresAt: time.Now().Add(24 * time.Hour), MoreNow: true}
+		CreatedAt: time.Now().Add(-time.Hour), ApprovedAt: time.Now().Add(-time.Hour), ExpiresAt: time.Now().Add(24 * time.Hour), MoreNow: true,
+		More: []bridge.QuestionTool{{Title: "Delete a deal", Destructive: true}}}
 	st.bridge.grants[g.ID] = fakeGrant{AccessGrant: g, who: *st.person(ep, email)}
 	return g.ID
 }

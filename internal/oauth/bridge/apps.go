@@ -64,7 +64,8 @@ func (s *Service) Connected(ctx context.Context, who *Person) ([]AccessGrant, er
 			ExpiresAt: row.ExpiresAt, LastUsedAt: row.LastUsedAt, RevokedAt: row.RevokedAt, RevokedWhy: row.RevokedWhy, TokenHint: row.TokenHint,
 		}
 		if g.RevokedAt == nil && now.Before(g.ExpiresAt) && !g.ReadOnly {
-			g.MoreNow = !within(offers.effects(ctx, row.SurfaceID, row.LiveRevision, row.Scopes), row.Writes)
+			g.More = offers.beyond(ctx, row.SurfaceID, row.LiveRevision, row.Scopes, row.Writes)
+			g.MoreNow = len(g.More) > 0
 		}
 		grants = append(grants, g)
 	}
@@ -78,9 +79,9 @@ type offers struct {
 	known        map[id.Surface]*surfaces.Compiled // nil where it cannot be told
 }
 
-// effects lists what a surface's writing tools within the scopes do. Where
-// that cannot be told now there are none.
-func (o *offers) effects(ctx context.Context, surface id.Surface, revision *int32, scopes []string) []string {
+// beyond lists a surface's writing tools within the scopes that writes does
+// not cover. Where that cannot be told now there are none.
+func (o *offers) beyond(ctx context.Context, surface id.Surface, revision *int32, scopes, writes []string) []QuestionTool {
 	if revision == nil {
 		return nil
 	}
@@ -101,7 +102,13 @@ func (o *offers) effects(ctx context.Context, surface id.Surface, revision *int3
 	if c == nil {
 		return nil
 	}
-	return effects(c, scopes)
+	var more []QuestionTool
+	for i := range c.Tools {
+		if t := &c.Tools[i]; !t.Annotations.ReadOnly && within(t.Scopes, scopes) && !slices.Contains(writes, t.Effect()) {
+			more = append(more, QuestionTool{Title: t.Title, Description: t.Description, Destructive: t.Annotations.Destructive})
+		}
+	}
+	return more
 }
 
 // Revoke takes a grant of the person's away. Somebody else's is

@@ -255,6 +255,9 @@ func TestGrantsNeverWidenByThemselves(t *testing.T) {
 		if g.MoreNow == g.ReadOnly || g.SurfaceTitle != "Acme CRM" {
 			t.Errorf("%s: more now %v", g.ClientName, g.MoreNow)
 		}
+		if g.MoreNow && (len(g.More) != 1 || g.More[0].Title != "Delete a customer") {
+			t.Errorf("%s: more now are %v", g.ClientName, g.More)
+		}
 	}
 	if got := w.admitted(t, w.ep, token).Allowed.Writes; !slices.Equal(got, first) {
 		t.Errorf("writes %v", got)

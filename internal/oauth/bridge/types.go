@@ -81,7 +81,8 @@ type AccessGrant struct {
 	ExpiresAt    time.Time
 	LastUsedAt   *time.Time
 	RevokedAt    *time.Time
-	RevokedWhy   string // by_user, by_builder, code_replayed, token_reused, upstream_ended, replaced, expired
-	TokenHint    string // last characters of a personal token
-	MoreNow      bool   // live, not read-only, and the surface offers writing tools that it does not cover; only Connected tells it
+	RevokedWhy   string         // by_user, by_builder, code_replayed, token_reused, upstream_ended, replaced, expired
+	TokenHint    string         // last characters of a personal token
+	MoreNow      bool           // live, not read-only, and the surface offers writing tools that it does not cover; only Connected tells it
+	More         []QuestionTool // those tools, for the person to see what they would agree to
 }
