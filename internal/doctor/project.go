@@ -43,7 +43,7 @@ func (p *probe) keys(ctx context.Context) Finding {
 	if signing.Kind == supabase.SigningHS256 {
 		p.result.Facts.Signing = tenants.SigningHS256
 		return Finding{Status: Warn, Summary: "The project signs with a shared secret (HS256) and publishes no key.", Facts: facts,
-			Detail: "Nobody else can check its tokens, so surfaces with authorization: direct cannot be published. The bridge, which works with HS256 keys, comes later.",
+			Detail: "Nobody else can check its tokens, so surfaces with authorization: direct cannot be published. Surfaces with authorization: bridge work.",
 			Fix:    migrateKeys}
 	}
 	p.result.Facts.Signing = tenants.SigningAsymmetric
@@ -105,7 +105,7 @@ func (p *probe) oauthServer() Finding {
 	p.result.Facts.OAuthEnabled = p.meta.OAuthServer
 	if !p.meta.OAuthServer {
 		return Finding{Status: Warn, Summary: "The OAuth server is off.",
-			Detail: "Users cannot sign in from MCP clients, and surfaces with authorization: direct cannot be published.",
+			Detail: "Surfaces with authorization: direct cannot be published. Surfaces with authorization: bridge work, with sign-in pages of their own.",
 			Fix: "In Supabase's dashboard open Authentication, OAuth Server, and enable it. Self-hosted: GOTRUE_OAUTH_SERVER_ENABLED=true. " +
 				"Local: [auth.oauth_server] enabled = true in supabase/config.toml. Then probe the project again."}
 	}

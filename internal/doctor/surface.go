@@ -283,6 +283,9 @@ func (v *visit) issuer(ctx context.Context) Finding {
 		return Finding{Status: Fail, Summary: "The metadata names no authorization server.", Fix: "Publish the surface again. If it stays, report it with the URL of the metadata."}
 	}
 	issuer := v.described.AuthorizationServers[0]
+	if issuer == v.described.Resource {
+		return v.bridge(ctx, issuer)
+	}
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" {
 		return Finding{Status: Fail, Summary: "The authorization server's name is not a URL.", Fix: "Check the project again (chumbo link)."}

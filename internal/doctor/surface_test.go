@@ -55,10 +55,16 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func visitSite(t *testing.T, s *site, path string) map[string]doctor.Finding {
 	t.Helper()
-	server := httptest.NewServer(s)
+	return visitAt(t, s, &s.url, path)
+}
+
+// visitAt serves a site, tells it its URL and visits it.
+func visitAt(t *testing.T, h http.Handler, at *string, path string) map[string]doctor.Finding {
+	t.Helper()
+	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	s.url = server.URL
-	if strings.HasPrefix(s.resource, "/") {
+	*at = server.URL
+	if s, ok := h.(*site); ok && strings.HasPrefix(s.resource, "/") {
 		s.resource = server.URL + s.resource
 	}
 	told := 0
