@@ -29,7 +29,7 @@ func anchors(page string) []string {
 func TestLinksBetweenPagesResolve(t *testing.T) {
 	t.Parallel()
 	var pages []string
-	for _, pattern := range []string{"*.md", "../*.md"} {
+	for _, pattern := range []string{"*.md", "../*.md", "../examples/crm/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -64,6 +64,24 @@ func TestLinksBetweenPagesResolve(t *testing.T) {
 	}
 	if checked < 5 {
 		t.Errorf("only %d links were found", checked)
+	}
+}
+
+// TestEveryPageIsNamedInTheReadme: what nobody links, nobody reads.
+func TestEveryPageIsNamedInTheReadme(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if !strings.Contains(string(readme), "](docs/"+page+")") {
+			t.Errorf("the README has no link to docs/%s", page)
+		}
 	}
 }
 
