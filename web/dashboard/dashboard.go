@@ -13,10 +13,12 @@
 //	render.go     pages, forms shown again, refusals
 //	setup.go, signin.go, account.go, organization.go, tokens.go, device.go
 //	projects.go, register.go, project.go, ownership.go, schema.go, settings.go
-//	surface_*.go  surfaces: overview, capabilities, revisions
+//	sign_in_settings.go how the project's people sign in through the bridge
+//	surface_*.go  surfaces: overview, capabilities, connections, grants, revisions
 package dashboard
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -26,6 +28,8 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/events"
+	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -36,7 +40,10 @@ type Config struct {
 	Surfaces *surfaces.Service
 	Builders *builders.Service
 	Usage    *events.Reader
-	Hosts    tenants.Hosts // PublicURL, and whose word about client addresses counts
+	Bridge   Bridge
+	// Connections tells the story of attempts to connect.
+	Connections Connections
+	Hosts       tenants.Hosts // PublicURL, and whose word about client addresses counts
 	// Preview lists a revision's tools as clients get them: the JSON of each,
 	// nil for one that would not be served.
 	Preview func(*surfaces.Compiled) []json.RawMessage
@@ -45,10 +52,25 @@ type Config struct {
 	Now     func() time.Time
 }
 
+// Bridge is what builders see and change of the bridge. *bridge.Service is one.
+type Bridge interface {
+	GrantsOf(ctx context.Context, p tenants.Principal, surface id.Surface, after id.Grant) ([]bridge.AccessGrant, error)
+	RevokeByBuilder(ctx context.Context, p tenants.Principal, surface id.Surface, grant id.Grant) error
+	SignInSettings(ctx context.Context, p tenants.Principal, project id.Project) (bridge.SignInSettings, error)
+	ChangeSignIn(ctx context.Context, p tenants.Principal, project id.Project, c bridge.SignInChange) (bridge.SignInSettings, error)
+}
+
+// Connections lists attempts to connect and adds them up. *events.Reader is
+// one.
+type Connections interface {
+	Connections(ctx context.Context, org id.Organization, surface id.Surface, f events.ConnectionFilter, cursor string, limit int, now time.Time) (events.ConnectionPage, error)
+	ConnectionSummary(ctx context.Context, org id.Organization, surface id.Surface, since, now time.Time) (events.ConnectionSummary, error)
+}
+
 // New returns the handler of /app and everything below it. Mount it on the
 // shared host only, with the path left as it is.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Builders == nil || cfg.Usage == nil || cfg.Preview == nil ||
+	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Builders == nil || cfg.Usage == nil || cfg.Bridge == nil || cfg.Connections == nil || cfg.Preview == nil ||
 		cfg.Logger == nil || cfg.Now == nil || cfg.Hosts.PublicURL == "" {
 		return nil, errors.New("dashboard: every part of its configuration is required")
 	}

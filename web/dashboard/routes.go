@@ -62,6 +62,9 @@ func (d *dashboard) router() *echo.Echo {
 	d.post(e, project+"/settings/logo/remove", d.removeLogo)
 	d.post(e, project+"/settings/slug", d.renameProject)
 	d.post(e, project+"/settings/key", d.setPublishableKey)
+	d.post(e, project+"/settings/sign-in", d.setSignIn)
+	d.post(e, project+"/settings/sign-in/client", d.setSignInClient)
+	d.post(e, project+"/settings/sign-in/forget", d.forgetSignInClient)
 	d.post(e, project+"/settings/delete", d.deleteProject)
 
 	d.surfaceRoutes(e)

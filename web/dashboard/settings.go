@@ -25,7 +25,12 @@ func (d *dashboard) settingsPage(c echo.Context, status int, form web.Form, way 
 	if err != nil {
 		return err
 	}
-	return d.page(c, status, "Settings of "+h.Project.Name, web.Settings(web.SettingsPage{ProjectHead: h, Form: form, Way: way, Surfaces: list}))
+	signIn, err := d.Bridge.SignInSettings(c.Request().Context(), principal(c), h.Project.ID)
+	if err != nil {
+		return err
+	}
+	page := web.SettingsPage{ProjectHead: h, Form: form, Way: way, Surfaces: list, SignIn: signIn}
+	return d.page(c, status, "Settings of "+h.Project.Name, web.Settings(page))
 }
 
 func (d *dashboard) refusedSetting(c echo.Context, err error, way string, keep ...string) error {

@@ -45,6 +45,12 @@ func (d *dashboard) surfaceOverview(c echo.Context) error {
 	} else {
 		page.Usage = &usage
 	}
+	now := d.Now()
+	if sum, err := d.Connections.ConnectionSummary(ctx, p.Organization.ID, head.Surface.ID, now.AddDate(0, 0, -7), now); err != nil {
+		d.leftOut(c, "connections", err)
+	} else {
+		page.Connections = &sum
+	}
 	if drift, err := d.Builders.Drift(ctx, p, head.Project.Slug, head.Surface.Slug); err != nil {
 		d.leftOut(c, "drift", err)
 	} else {

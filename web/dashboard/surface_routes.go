@@ -25,6 +25,10 @@ func (d *dashboard) surfaceRoutes(e *echo.Echo) {
 	d.get(e, one+"/review", d.reviewSurface)
 	d.post(e, one+"/publish", d.publishSurface)
 
+	d.get(e, one+"/connections", d.connections)
+	d.get(e, one+"/grants", d.grants)
+	d.post(e, one+"/grants/:grant/revoke", d.revokeGrant)
+
 	d.get(e, one+"/revisions", d.revisions)
 	d.get(e, one+"/revisions/compare", d.compareRevisions)
 	d.get(e, one+"/revisions/:revision", d.revision)

@@ -26,6 +26,8 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
 	"github.com/chumbo-dev/chumbo/internal/mcp"
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
@@ -44,6 +46,7 @@ type surfaceStage struct {
 	tenants  *tenants.Service
 	surfaces *surfaces.Service
 	builders *builders.Service
+	steps    *events.Steps
 
 	project tenants.Project
 	// Alice owns Acme, Vera may only look at it, Bob owns Globex.
@@ -129,13 +132,27 @@ func (s *surfaceStage) compose(t testing.TB, listener net.Listener) {
 	s.surfaces, err = surfaces.NewService(s.db.Store, time.Now)
 	must(t, err)
 	out := egress.New(egress.Policy{}) // no page calls a project
-	s.builders, err = builders.New(builders.Config{Tenants: s.tenants, Surfaces: s.surfaces, Supabase: supabase.New(out), Management: supabase.NewManagement(out)})
+	projects, logger := supabase.New(out), slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.builders, err = builders.New(builders.Config{Tenants: s.tenants, Surfaces: s.surfaces, Supabase: projects, Management: supabase.NewManagement(out)})
+	must(t, err)
+	keys, err := seal.ParseKeyset(seal.GenerateKey())
+	must(t, err)
+	directory, err := tenants.NewDirectory(tenants.DirectoryConfig{Store: s.db.Store, Hosts: hosts, StaleMax: time.Minute, Now: time.Now, Logger: logger})
+	must(t, err)
+	verifier, err := oauth.New(oauth.Config{Keys: projects, Now: time.Now})
+	must(t, err)
+	s.steps = events.NewSteps(s.db.Store, logger)
+	t.Cleanup(func() { _ = s.steps.Close(context.Background()) })
+	people, err := bridge.New(bridge.Config{
+		Store: s.db.Store, Keys: keys, Directory: directory, Watch: directory.Watch(), Hosts: hosts, Projects: projects, Documents: out,
+		Verifier: verifier, Steps: s.steps, PagesURL: s.url, Logger: logger, Now: time.Now,
+	})
 	must(t, err)
 	usage, err := events.NewReader(s.db.Store)
 	must(t, err)
 	handler, err := dashboard.New(dashboard.Config{
-		Tenants: s.tenants, Surfaces: s.surfaces, Builders: s.builders, Usage: usage, Hosts: hosts, Preview: mcp.Preview,
-		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Now: time.Now,
+		Tenants: s.tenants, Surfaces: s.surfaces, Builders: s.builders, Usage: usage, Bridge: people, Connections: usage, Hosts: hosts, Preview: mcp.Preview,
+		Logger: logger, Version: "test", Now: time.Now,
 	})
 	must(t, err)
 	mux := http.NewServeMux()
