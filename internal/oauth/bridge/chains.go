@@ -237,11 +237,11 @@ func (s *Service) revokeToken(ctx context.Context, ep *tenants.Endpoint, client 
 		return s.endChain(ctx, ep, row.GrantID, row.ID, revokedByUser)
 	}
 	claims, err := s.readAccessToken(ctx, token)
-	if fault.Is(err, fault.Unavailable) {
+	switch {
+	case fault.Is(err, fault.Unavailable):
 		return err
-	}
-	if err != nil || claims.Surface != ep.Surface || claims.ClientID != client.ID {
-		return nil
+	case err != nil, claims.Surface != ep.Surface, claims.ClientID != client.ID:
+		return nil //nolint:nilerr // what is no token of the client needs no revoking
 	}
 	return s.endChain(ctx, ep, claims.Grant, claims.Chain, revokedByUser)
 }

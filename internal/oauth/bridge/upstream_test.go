@@ -323,7 +323,7 @@ func TestPassingFailuresKeepTheSession(t *testing.T) {
 		after  time.Duration
 	}{
 		"500":          {answerJSON(500, `{"code":500,"error_code":"unexpected_failure","msg":"x"}`), refreshAgain},
-		"gateway page": {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(502); _, _ = rw.Write([]byte("<html>")) }, refreshAgain},
+		"gateway page": {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway); _, _ = rw.Write([]byte("<html>")) }, refreshAgain},
 		"conflict":     {answerJSON(409, `{"code":409,"error_code":"conflict","msg":"x"}`), refreshAgain},
 		"rate limit":   {answerJSON(429, `{"code":429,"error_code":"over_request_rate_limit","msg":"For security purposes, you can only request this after 47 seconds."}`), 47 * time.Second},
 		"a hook's no":  {answerJSON(403, `{"code":403,"error_code":"unknown","msg":"no"}`), refreshAgain},
