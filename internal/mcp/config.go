@@ -59,7 +59,7 @@ type Bridge interface {
 	// taken away, and done ends the registration and reports whether it was.
 	Running(grant id.Grant, cancel func()) (done func() (revoked bool))
 	// FirstCall is told of every use of a grant, with what the client says of
-	// itself where that is known. It must not block.
+	// itself where that is known. It may ask the database at the first.
 	FirstCall(ctx context.Context, ep *tenants.Endpoint, c *oauth.Caller, clientName, clientVersion string, v bridge.Visitor)
 }
 

@@ -105,8 +105,10 @@ func (s *Service) FirstCall(ctx context.Context, ep *tenants.Endpoint, c *oauth.
 		return
 	}
 	now, first := s.cfg.Now(), false
-	err := s.cfg.Store.AsOrganization(context.WithoutCancel(ctx), ep.Organization, func(q *db.Queries, _ pgx.Tx) error {
-		n, err := q.NoteFirstCall(ctx, db.NoteFirstCallParams{OrganizationID: ep.Organization, ID: c.Grant, Now: &now})
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchWait)
+	defer cancel()
+	err := s.cfg.Store.AsOrganization(bounded, ep.Organization, func(q *db.Queries, _ pgx.Tx) error {
+		n, err := q.NoteFirstCall(bounded, db.NoteFirstCallParams{OrganizationID: ep.Organization, ID: c.Grant, Now: &now})
 		first = n == 1
 		return err
 	})
