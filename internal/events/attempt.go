@@ -72,7 +72,7 @@ func attempt(steps []StoredStep, now time.Time) Attempt {
 		a.Steps = append(a.Steps, viewOf(*s))
 		a.note(s)
 		switch {
-		case s.Kind == StepEnded && peaceful[s.Code]:
+		case (s.Kind == StepEnded || s.Kind == StepRefresh) && peaceful[s.Code]:
 			over, broke = true, nil
 		case s.Kind == StepEnded:
 			broke = s

@@ -1,11 +1,11 @@
 package events
 
 // peaceful are the ends of a grant that somebody wanted, or that were due.
-var peaceful = map[string]bool{"by_user": true, "by_builder": true, "replaced": true, "expired": true}
+var peaceful = map[string]bool{"by_user": true, "by_builder": true, "replaced": true, "expired": true, "idle": true, "revoked": true}
 
 // passing are failures of a refresh that keep everything: the client tries
 // again.
-var passing = map[string]bool{"temporarily_unavailable": true, "unavailable": true, "timeout": true, "rate_limited": true, "slow_down": true}
+var passing = map[string]bool{"temporarily_unavailable": true, "sign_in_unavailable": true, "unavailable": true, "timeout": true, "rate_limited": true, "too_many_requests": true}
 
 // words are those of each code: of one step, or under "" of any.
 var words = map[StepKind]map[string]said{

@@ -281,6 +281,8 @@ func codeOf(err error) string {
 	switch {
 	case errors.As(err, &back):
 		return back.Code
+	case errors.As(err, &refused) && refused.why != "":
+		return refused.why
 	case errors.As(err, &refused):
 		return refused.code
 	}
@@ -289,6 +291,12 @@ func codeOf(err error) string {
 		return f.Kind.String()
 	}
 	return f.Code
+}
+
+// told reports whether the story of an error was recorded where it happened.
+func told(err error) bool {
+	var refused *tokenError
+	return errors.As(err, &refused) && refused.told
 }
 
 // orAway is err, or where it has no public face, a failure of ours to be tried

@@ -96,11 +96,18 @@ const (
 	sayReused  = "The refresh token was used before, so the access was taken away for safety. Sign in again."
 )
 
+// whyOf are the words of the story for what a client is told.
+var whyOf = map[string]string{
+	sayUnknown: "refresh_unknown", sayIdle: "idle", sayExpired: revokedExpired, sayRevoked: "revoked", saySession: "session_ended",
+	sayReused: revokedReused, sayCode: "code_unknown", sayCodeOver: "code_expired",
+}
+
 // rotate answers a refresh token presented by a client at ep: the next one, or
 // within retryWindow the same again. An older generation revokes the grant.
 // The session at the project is brought up to date first, so that one which
 // ended there is told. Errors: *tokenError invalid_grant, or fault.Unavailable
-// with everything kept.
+// with everything kept; the grant is known with an error, too, once the token
+// is known to be right.
 func (s *Service) rotate(ctx context.Context, ep *tenants.Endpoint, client *Client, presented seal.Secret) (issued, error) {
 	name, ok := readRefreshToken(presented)
 	if !ok {
@@ -112,17 +119,18 @@ func (s *Service) rotate(ctx context.Context, ep *tenants.Endpoint, client *Clie
 		if err != nil {
 			return issued{}, err
 		}
+		known := issued{grant: row.GrantID}
 		if say := s.chainOver(row); say != "" {
-			return issued{}, invalidGrant(say)
+			return known, invalidGrant(say)
 		}
 		now := s.cfg.Now()
 		again := name.generation == row.Generation-1 && now.Sub(row.RotatedAt) <= retryWindow
 		if name.generation != row.Generation && !again {
-			return issued{}, s.reused(ctx, ep, row)
+			return known, s.reused(ctx, ep, row)
 		}
 		if !synced {
 			if err := s.syncUpstream(ctx, ep, row.UpstreamSessionID); err != nil {
-				return issued{}, err
+				return known, err
 			}
 			synced = true
 			continue // that took its time: look again
@@ -131,7 +139,7 @@ func (s *Service) rotate(ctx context.Context, ep *tenants.Endpoint, client *Clie
 		if !again {
 			rotated, err := s.advance(ctx, ep, row, now)
 			if err != nil {
-				return issued{}, err
+				return known, err
 			}
 			if !rotated {
 				continue
@@ -270,7 +278,8 @@ func (s *Service) endChain(ctx context.Context, ep *tenants.Endpoint, grant id.G
 
 // redeem exchanges a code, once. A second exchange revokes what the first one
 // gave. verify is called with the sign-in's code challenge and redirect URI
-// before anything is spent.
+// before anything is spent. Sign-in and grant are known with an error, too,
+// once the code is known to be the client's.
 func (s *Service) redeem(ctx context.Context, ep *tenants.Endpoint, client *Client, code seal.Secret, verify func(challenge, redirectURI string) error) (issued, error) {
 	row, err := s.signInOfCode(ctx, ep, code)
 	if err != nil {
@@ -279,26 +288,34 @@ func (s *Service) redeem(ctx context.Context, ep *tenants.Endpoint, client *Clie
 	if row.ClientID != client.ID || row.GrantID == nil || row.CodeUntil == nil {
 		return issued{}, invalidGrant(sayCode)
 	}
+	known := issued{signIn: row.ID, grant: *row.GrantID}
 	if err := verify(row.CodeChallenge, row.RedirectUri); err != nil {
-		return issued{}, err
+		return known, err
 	}
 	if row.CodeUsedAt != nil {
-		return issued{}, s.replayed(ctx, ep, client, row)
+		return known, s.replayed(ctx, ep, client, row)
 	}
 	if !s.cfg.Now().Before(*row.CodeUntil) {
-		return issued{}, invalidGrant("The code has expired: it is good for a minute. Sign in again.")
+		return known, invalidGrant(sayCodeOver)
 	}
 	out, err := s.spend(ctx, ep, row)
 	if errors.Is(err, errSpent) {
 		if row, err = s.signInOfCode(ctx, ep, code); err != nil {
-			return issued{}, err
+			return known, err
 		}
-		return issued{}, s.replayed(ctx, ep, client, row)
+		return known, s.replayed(ctx, ep, client, row)
 	}
-	return out, err
+	if err != nil {
+		return known, err
+	}
+	out.signIn = row.ID
+	return out, nil
 }
 
-const sayCode = "The code is not known here, or was used before. Sign in again."
+const (
+	sayCode     = "The code is not known here, or was used before. Sign in again."
+	sayCodeOver = "The code has expired: it is good for a minute. Sign in again."
+)
 
 var errSpent = errors.New("the code was spent meanwhile")
 
@@ -364,5 +381,7 @@ func (s *Service) replayed(ctx context.Context, ep *tenants.Endpoint, client *Cl
 			return err
 		}
 	}
-	return invalidGrant(sayCode)
+	refused := invalidGrant(sayCode).because(revokedReplayed)
+	refused.told = true
+	return refused
 }

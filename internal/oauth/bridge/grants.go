@@ -15,6 +15,7 @@ import (
 
 // issued is what the token endpoint hands out next.
 type issued struct {
+	signIn  id.SignIn // whose code it was; zero for a refresh
 	grant   id.Grant
 	chain   id.Chain
 	subject string

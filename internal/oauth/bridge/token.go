@@ -20,13 +20,24 @@ type tokenError struct {
 	status      int    // 400, 401 for invalid_client, 503 for temporarily_unavailable
 	code        string // error
 	description string // error_description: what to do
+
+	// For the story of the connection only: a finer word than code, and that a
+	// step was recorded already.
+	why  string
+	told bool
 }
 
 // Error implements error.
 func (e *tokenError) Error() string { return "token endpoint: " + e.code }
 
 func invalidGrant(description string) *tokenError {
-	return &tokenError{status: 400, code: "invalid_grant", description: description}
+	return &tokenError{status: 400, code: "invalid_grant", description: description, why: whyOf[description]}
+}
+
+// because names what the story calls it.
+func (e *tokenError) because(why string) *tokenError {
+	e.why = why
+	return e
 }
 
 // tokenAnswer is a successful answer (RFC 6749 section 5.1).
@@ -53,7 +64,9 @@ func (s *Service) serveToken(x *exchange) {
 	answer, err := s.token(x, form, &story)
 	if err != nil {
 		story.Failed, story.Code = true, codeOf(err)
-		s.step(x.ep, x.visitor, story)
+		if !told(err) {
+			s.step(x.ep, x.visitor, story)
+		}
 		x.oauthError(err)
 		return
 	}
@@ -85,10 +98,10 @@ func (s *Service) token(x *exchange, form url.Values, story *events.Step) (*toke
 	default:
 		return nil, &tokenError{status: 400, code: "unsupported_grant_type", description: "Only authorization_code and refresh_token are supported."}
 	}
+	story.SignIn, story.Grant = given.signIn, given.grant // known of a refusal, too
 	if err != nil {
 		return nil, orAway(err)
 	}
-	story.Grant = given.grant
 	access, lifetime, err := s.accessToken(ctx, ep, given, s.cfg.Now())
 	if err != nil {
 		return nil, orAway(err)
@@ -120,15 +133,15 @@ func (s *Service) exchangeCode(ctx context.Context, ep *tenants.Endpoint, client
 	case verifier == "":
 		return issued{}, invalidRequest("code_verifier is missing. PKCE is required.")
 	case !goodVerifier(verifier):
-		return issued{}, invalidGrant("code_verifier is not 43 to 128 unreserved characters. Sign in again.")
+		return issued{}, invalidGrant("code_verifier is not 43 to 128 unreserved characters. Sign in again.").because("pkce_mismatch")
 	}
 	return s.redeem(ctx, ep, client, seal.NewSecret(code), func(challenge, redirectURI string) error {
 		if !meets(challenge, verifier) {
-			return invalidGrant("code_verifier does not belong to this code. Sign in again.")
+			return invalidGrant("code_verifier does not belong to this code. Sign in again.").because("pkce_mismatch")
 		}
 		// OAuth 2.1 no longer sends it; one that is sent must be right.
 		if form.Get("redirect_uri") != "" && form.Get("redirect_uri") != redirectURI {
-			return invalidGrant("redirect_uri is another one than that of the authorization request. Sign in again.")
+			return invalidGrant("redirect_uri is another one than that of the authorization request. Sign in again.").because("redirect_mismatch")
 		}
 		return nil
 	})
@@ -150,7 +163,7 @@ func (s *Service) renew(ctx context.Context, ep *tenants.Endpoint, client *Clien
 	}
 	given, err := s.rotate(ctx, ep, client, seal.NewSecret(token))
 	if err != nil {
-		return issued{}, err
+		return given, err
 	}
 	given.scopes = narrowed(ep, given.scopes, form.Get("scope"))
 	return given, nil
