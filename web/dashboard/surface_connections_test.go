@@ -187,7 +187,7 @@ func TestGrantsPageShowsAndRevokes(t *testing.T) {
 	s.grant(t, live, "CI", "33cc44dd", "kind = 'personal', read_only = true")
 	first := s.alice.open(t, path)
 	text := read(first)
-	for _, want := range []string{"2 connections with access now", "Claude has access", "For 7f0c6d1e : reads and changes, within crm.read.", "Last used 2 h ago", "session ended", "They connect again and sign in", "personal token", "only reads"} {
+	for _, want := range []string{"2 connections with access now", "Claude has access", "Person 7f0c6d1e · reads and changes, within crm.read", "Last used 2 h ago", "session ended", "They connect again and sign in", "personal token", "only reads"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q: %s", want, text)
 		}
