@@ -151,16 +151,18 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
-	control, err := api.New(api.Config{Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Hosts: hosts, Logger: s.log})
+	reader, err := events.NewReader(store)
 	if err != nil {
 		return err
 	}
-	usage, err := events.NewReader(store)
+	control, err := api.New(api.Config{
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Bridge: s.bridge, Connections: reader, Hosts: hosts, Logger: s.log, Now: now,
+	})
 	if err != nil {
 		return err
 	}
 	pages, err := dashboard.New(dashboard.Config{
-		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: usage, Hosts: hosts, Preview: mcp.Preview,
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: reader, Bridge: s.bridge, Connections: reader, Hosts: hosts, Preview: mcp.Preview,
 		Logger: s.log, Version: opt.Version, Now: now,
 	})
 	if err != nil {
