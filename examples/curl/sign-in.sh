@@ -38,14 +38,16 @@ at=$(browse -L -w '%{url_effective}' -G "$(json authorization_endpoint <<<"$serv
   --data-urlencode "redirect_uri=$redirect" -d state=xyz -d "code_challenge=$challenge" -d code_challenge_method=S256)
 app=${at%%/sign-in*}
 at=$(browse -L -w '%{url_effective}' "$app/sign-in" --data-urlencode "email=$email" --data-urlencode "password=$password" -d "next=${at##*next=}")
-back=$(browse -w '%{redirect_url}' "$app/oauth/consent" -d "authorization_id=${at##*authorization_id=}" -d action=approve)
 echo "   signed in as $email at $app"
-case $back in
-  http*/connect/callback*) # the bridge, which asks what the client may do
-    at=$(browse -L -w '%{url_effective}' "$back")
-    csrf=$(sed -n 's/.*name="csrf" value="\([^"]*\)".*/\1/p' "$folder/page" | head -n 1)
-    back=$(browse -w '%{redirect_url}' "$at" --data-urlencode "csrf=$csrf" -d decision=allow)
-    echo "   allowed at ${at%%/consent*}" ;;
+back=
+case $at in *authorization_id=*) # the app asks on its own page, unless it was answered before
+  back=$(browse -w '%{redirect_url}' "$app/oauth/consent" -d "authorization_id=${at##*authorization_id=}" -d action=approve)
+  case $back in */connect/callback*) at=$(browse -L -w '%{url_effective}' "$back") ;; esac ;;
+esac
+case $at in */connect/consent/*) # the bridge asks what the client may do
+  csrf=$(sed -n 's/.*name="csrf" value="\([^"]*\)".*/\1/p' "$folder/page" | head -n 1)
+  back=$(browse -w '%{redirect_url}' "$at" --data-urlencode "csrf=$csrf" -d decision=allow -d reach=all -d lifetime=86400)
+  echo "   allowed at ${at%%/consent*}" ;;
 esac
 case $back in *code=*) ;; *) echo "   sign-in did not lead to a code: is the password right?" >&2; exit 1 ;; esac
 code=${back##*code=}; code=${code%%&*}
