@@ -248,6 +248,12 @@ func TestWhoIsKnownIsNotAskedToSignIn(t *testing.T) {
 	if a := b.get("/connect/authorize/acme-ref?prompt=consent%20login"); !strings.HasPrefix(a.location, "/connect/sign-in/") {
 		t.Errorf("prompt=login: %s", a.location)
 	}
+	// Signing in anew takes the place of the visit before.
+	page := b.get("/connect/authorize/acme-ref?prompt=login").location
+	st.bridge.outcome = bridge.Outcome{Person: st.person(st.acme, "alice@example.test")}
+	if b.get("/connect/callback?state=" + page[strings.LastIndex(page, "/")+1:]); len(st.bridge.visits) != 1 {
+		t.Errorf("%d visits", len(st.bridge.visits))
+	}
 	// Another project's visit says nothing here.
 	if a := b.get("/connect/authorize/globex-ref"); !strings.HasPrefix(a.location, "/connect/sign-in/") {
 		t.Errorf("Globex knows whoever signed in to Acme: %s", a.location)

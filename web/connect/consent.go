@@ -29,7 +29,7 @@ func (s *site) question(c echo.Context, in *bridge.SignIn) error {
 	p := web.EndUserConsent{
 		CSRF: s.formValue(formSignIn, proof(c)), App: appName(in.Endpoint), Surface: q.Surface, Client: q.ClientName, ClientHost: q.ClientHost,
 		Redirect: q.Redirect, Email: q.Email, Scopes: q.Scopes, Reads: toolsOf(q.Reads), Writes: toolsOf(q.Writes), Lifetimes: q.Lifetimes,
-		Action: consentAt(in), AgainAction: signInAt(in) + "/again",
+		Action: consentAt(in), AgainAction: signInAt(in) + "/again", Apps: appsAt(in.Endpoint.Resource.Ref),
 	}
 	return s.show(c, 200, view{title: "Allow access to " + appName(in.Endpoint), policy: s.formsOf(in), content: web.Consent(p)})
 }

@@ -132,3 +132,26 @@ func TestPanicIsAPage(t *testing.T) {
 		t.Error("the address is logged")
 	}
 }
+
+// TestProxyThatNamesTheHost: the origin of a form is compared with the host
+// that people see, also where a browser sends nothing but the origin.
+func TestProxyThatNamesTheHost(t *testing.T) {
+	t.Parallel()
+	st := newStage(t)
+	own := "https://acme.apps.example.test"
+	st.bridge.methods[st.acme.Project.ID] = bridge.Methods{Password: true, OwnHost: own}
+	b := st.browser(t)
+	ticket := strings.TrimPrefix(b.get(b.authorize(claudeCallback)).location, own)
+	b.at = own
+	form := formOf("csrf", b.csrf(ticket), "do", "password")
+	for origin, want := range map[string]int{own: http.StatusSeeOther, "https://evil.example.test": http.StatusForbidden} {
+		if a := b.send(http.MethodPost, ticket, form, func(r *http.Request) {
+			r.Host = "10.0.0.5:8080"
+			r.Header.Set("X-Forwarded-Host", "acme.apps.example.test")
+			r.Header.Del("Sec-Fetch-Site")
+			r.Header.Set("Origin", origin)
+		}); a.status != want {
+			t.Errorf("from %s: %d %s", origin, a.status, textOf(a.body))
+		}
+	}
+}

@@ -170,7 +170,8 @@ func (s *site) writeError(err error, c echo.Context) {
 		_ = c.Redirect(http.StatusSeeOther, back.URL)
 		return
 	}
-	n, status := web.EndUserNotice{TraceID: requestID(c)}, 0
+	n := web.EndUserNotice{TraceID: requestID(c)}
+	var status int
 	var unrouted *echo.HTTPError
 	switch {
 	case errors.As(err, &unrouted) && unrouted.Code == http.StatusMethodNotAllowed:

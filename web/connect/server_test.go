@@ -152,7 +152,7 @@ func (w *served) send(t *testing.T, method, to, token string, body any) map[stri
 
 func (w *served) answer(t *testing.T, req *http.Request) map[string]any {
 	t.Helper()
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func (w *served) tools(t *testing.T, token string) []string {
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	req.Header.Set("MCP-Protocol-Version", "2025-11-25")
 	req.Header.Set("Authorization", "Bearer "+token)
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

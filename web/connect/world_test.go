@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -68,7 +69,7 @@ func newStageAt(t testing.TB, pages string) *stage {
 	direct.Access.Authorization = surfaces.AuthorizationDirect
 	st.handler, err = connect.New(connect.Config{
 		Bridge: st.bridge, Directory: fakeDirectory{"acme-ref": st.acme, "globex-ref": st.globex, "direct-ref": direct},
-		Hosts: tenants.Hosts{PublicURL: "https://mcp.example.test", SurfaceDomain: "apps.example.test"}, Keys: keys,
+		Hosts: tenants.Hosts{PublicURL: "https://mcp.example.test", SurfaceDomain: "apps.example.test", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}, Keys: keys,
 		Logger: slog.New(slog.NewJSONHandler(st.log, nil)), Now: time.Now, PagesURL: pages,
 	})
 	if err != nil {
