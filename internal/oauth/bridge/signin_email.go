@@ -22,7 +22,7 @@ func (s *Service) SendCode(ctx context.Context, in *SignIn, email, captcha strin
 
 func (s *Service) sendCode(ctx context.Context, in *SignIn, email, captcha string, v Visitor) (Outcome, error) {
 	ep := in.Endpoint
-	m, err := s.Methods(ctx, in, in.byTicket)
+	m, err := s.methods(ctx, in, in.byTicket)
 	if err != nil {
 		return Outcome{}, err
 	}

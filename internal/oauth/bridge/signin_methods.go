@@ -40,6 +40,14 @@ type Outcome struct {
 // fault.Unavailable while the project does not answer, while sign-in is paused
 // and where it has no way in at all.
 func (s *Service) Methods(ctx context.Context, in *SignIn, onOwnHost bool) (Methods, error) {
+	m, err := s.methods(ctx, in, onOwnHost)
+	if err != nil {
+		s.noteSignIn(in, Visitor{}, err)
+	}
+	return m, err
+}
+
+func (s *Service) methods(ctx context.Context, in *SignIn, onOwnHost bool) (Methods, error) {
 	ep := in.Endpoint
 	if err := maySignIn(ep); err != nil {
 		return Methods{}, err

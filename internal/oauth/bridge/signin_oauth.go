@@ -14,6 +14,14 @@ import (
 // OAuth server. It registers our client of the project on first need, and
 // again when the project has forgotten it.
 func (s *Service) StartOAuth(ctx context.Context, in *SignIn) (string, error) {
+	to, err := s.startOAuth(ctx, in)
+	if err != nil {
+		s.noteSignIn(in, Visitor{}, err)
+	}
+	return to, err
+}
+
+func (s *Service) startOAuth(ctx context.Context, in *SignIn) (string, error) {
 	ep := in.Endpoint
 	if err := maySignIn(ep); err != nil {
 		return "", err

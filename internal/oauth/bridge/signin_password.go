@@ -95,7 +95,7 @@ func (s *Service) mayType(ctx context.Context, in *SignIn, email string, passwor
 	if !in.byTicket {
 		return "", fault.New(fault.Forbidden, "not_here", "You are not signed in: a password may be typed on the app's own address only. Go back and choose a way to sign in.")
 	}
-	m, err := s.Methods(ctx, in, true)
+	m, err := s.methods(ctx, in, true)
 	if err != nil {
 		return "", err
 	}
