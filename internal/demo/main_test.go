@@ -33,9 +33,10 @@ func TestMain(m *testing.M) {
 		code := 1
 		if err := awaitReady(file, done); err != nil {
 			fmt.Fprintln(os.Stderr, "start demo:", err)
-		} else {
-			code = localpg.Run(m) // the tests' own services share a server
+			stop()
+			return 1
 		}
+		code = localpg.Run(m) // the tests' own services share a server
 		stop()
 		if err := <-done; err != nil {
 			fmt.Fprintln(os.Stderr, "stop demo:", err)

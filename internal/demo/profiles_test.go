@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,9 +157,21 @@ func (pl *player) play() {
 		}
 		pl.step(i, s)
 	}
-	if strings.HasPrefix(pl.recorded.Outcome, "connected") && pl.calls == 0 {
+	if !strings.HasPrefix(pl.recorded.Outcome, "connected") {
+		return
+	}
+	if !pl.hasCall() { // it only listed: the same token also calls
+		r := sendRaw(pl.t, http.MethodPost, pl.mcp, pl.vars["{ACCESS_TOKEN}"], nil, listCustomers)
+		pl.called(len(pl.recorded.Steps), []byte(r.body))
+	}
+	if pl.calls == 0 {
 		pl.t.Error("the recording ends without a tool call that worked")
 	}
+}
+
+// hasCall tells whether the client was recorded calling a tool.
+func (pl *player) hasCall() bool {
+	return slices.ContainsFunc(pl.recorded.Steps, func(s profileStep) bool { return strings.Contains(string(s.Body), `"tools/call"`) })
 }
 
 // before brings about what the recorded server did by itself: the answer of
@@ -167,14 +180,19 @@ func (pl *player) before(s profileStep) {
 	signedIn := s.Headers["Authorization"] != ""
 	switch {
 	case s.Status == http.StatusServiceUnavailable:
-		pl.p.must(http.MethodPatch, "/projects/"+pl.p.slug+"/surfaces/"+pl.surface, map[string]string{"state": "paused"})
-		pl.w.await(pl.t, func() bool {
-			return sendRaw(pl.t, http.MethodPost, pl.mcp, "", nil, "{}").status == http.StatusServiceUnavailable
-		})
+		pl.setState("paused", http.StatusServiceUnavailable)
+	case s.Status == http.StatusInternalServerError:
+		pl.p.FailNext("/auth/v1/oauth/token", http.StatusServiceUnavailable, "text/plain", "away")
 	case s.Status == http.StatusUnauthorized && signedIn && !pl.broken:
 		pl.broken = true
 		pl.breakToken()
 	}
+}
+
+// setState turns the surface's switch and waits until it shows.
+func (pl *player) setState(state string, status int) {
+	pl.p.must(http.MethodPut, "/projects/"+pl.p.slug+"/surfaces/"+pl.surface+"/state", map[string]string{"state": state})
+	pl.w.await(pl.t, func() bool { return sendRaw(pl.t, http.MethodPost, pl.mcp, "", nil, "{}").status == status })
 }
 
 // breakToken makes the access token bad, and more where the recording had more
@@ -187,8 +205,7 @@ func (pl *player) breakToken() {
 		pl.revokeGrants()
 		pl.w.exec(pl.t, "delete from chumbo.oauth_clients where client_id = $1", pl.vars["{CLIENT_ID}"])
 	case "refresh-500":
-		pl.w.advance(pl.p, 70*time.Minute)
-		pl.p.FailNext("/auth/v1/oauth/token", http.StatusServiceUnavailable, "text/plain", "away")
+		pl.w.advance(pl.p, 70*time.Minute) // the project's token is over too
 	default:
 		pl.w.advance(pl.p, 11*time.Minute)
 	}
@@ -231,6 +248,9 @@ func (pl *player) authorize(i int, s profileStep) {
 	pl.vars["{S256}"], pl.vars["{VERIFIER}"] = oauth2.S256ChallengeFromVerifier(verifier), verifier
 	_, target, _ := strings.Cut(s.Request, " ")
 	target = pl.fill(strings.Replace(target, "{AUTHORIZE}", pl.endpoint("authorization_endpoint"), 1))
+	if u, err := url.Parse(target); err == nil {
+		pl.vars["{CLIENT_ID}"] = u.Query().Get("client_id") // of a document too
+	}
 	back, err := pl.who.authorize(pl.t.Context(), target)
 	if err != nil {
 		pl.t.Fatalf("step %d: authorize: %v", i, err)
@@ -259,6 +279,12 @@ func (pl *player) step(i int, s profileStep) {
 	status, header, body := pl.send(method, target, s)
 	if !sameStatus(status, s.Status) {
 		pl.t.Fatalf("step %d: %s: %d, recorded %d: %s", i, s.Request, status, s.Status, body)
+	}
+	if status == http.StatusServiceUnavailable && strings.Contains(s.Request, "{MCP}") {
+		pl.setState("live", http.StatusUnauthorized)
+	}
+	if s.Status == http.StatusInternalServerError {
+		pl.w.advance(pl.p, 3*time.Second) // the project is asked again only after a pause
 	}
 	var document map[string]any
 	_ = json.Unmarshal(body, &document)
