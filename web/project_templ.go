@@ -279,7 +279,7 @@ func (p ProjectPage) fact() (fact, tone string) {
 	case live == 0:
 		return "No surface is live.", ToneWarn
 	case p.Project.Ownership.SignInPaused():
-		return "Hosted sign-in is paused: the proof of ownership has gone.", ToneBad
+		return "Signing in is paused: the proof of ownership has gone.", ToneBad
 	default:
 		return "Served: " + counted(live, "surface") + " live.", ToneGood
 	}
@@ -934,7 +934,7 @@ func ownershipFacts(h ProjectHead) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, ", hosted sign-in is paused")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 71, ", signing in is paused")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

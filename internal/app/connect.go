@@ -13,7 +13,7 @@ import (
 // connectPage is what a browser sees at a surface URL. It shows what the live
 // revision declares, never what a particular caller may see. ?client= opens
 // the steps of one client.
-func connectPage(log *slog.Logger) http.Handler {
+func connectPage(pagesURL string, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ep, ok := mcp.EndpointOf(r.Context())
 		if !ok {
@@ -23,6 +23,9 @@ func connectPage(log *slog.Logger) http.Handler {
 		page := web.ConnectPage{
 			Title: ep.Title, Logo: ep.Project.LogoPath(), ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), State: ep.State,
 			SignIn: ep.Access.Has(surfaces.ModeOAuth), Open: ep.Access.Has(surfaces.ModePublic), Client: r.URL.Query().Get("client"),
+		}
+		if ep.Access.Bridged() {
+			page.Apps = pagesURL + "/connect/apps/" + ep.Resource.Ref
 		}
 		for _, tool := range mcp.ToolsOf(r.Context()) {
 			page.Tools = append(page.Tools, web.ConnectTool{

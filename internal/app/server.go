@@ -138,7 +138,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	}
 	s.surfaces, err = mcp.NewHandler(mcp.Config{
 		Directory: s.directory, Hosts: hosts, Authenticator: authenticator.WithBridge(s.bridge), Projects: projects, Keys: keys,
-		Recorder: s.recorder, Bridge: s.bridge, Steps: s.steps, Connect: connectPage(s.log), Logger: s.log, Now: now,
+		Recorder: s.recorder, Bridge: s.bridge, Steps: s.steps, Connect: connectPage(s.config.PagesURL, s.log), Logger: s.log, Now: now,
 		Version: opt.Version, CacheBytes: s.config.CacheBytes,
 	})
 	if err != nil {

@@ -187,7 +187,7 @@ func TestWalk_FromAnEmptyRepositoryToAToolCall(t *testing.T) {
 
 	// A change that clients notice, and back.
 	first := c.read(t, main)
-	alice := p.signIn(standin.AliceEmail).AccessToken
+	alice := signedIn(t, w, surface, standin.AliceEmail).access
 	c.chumbo(t, 0, "diff", "is what is live, revision 1")
 	c.write(t, "supabase/chumbo/main.yaml", first+"  - tool: customer_summary\n    description: Customers by status.\n    rpc: customer_summary\n")
 	c.chumbo(t, 0, "diff", "differs from revision 1", "customer_summary")
@@ -257,6 +257,7 @@ func TestWalk_ByCatalogWithTheProofAtTheEnd(t *testing.T) {
 	wantStatuses(t, surface, 401, 200, 200)
 	c.chumbo(t, 0, "doctor", surface)
 	acmeOnly(t, surface)
+	alice = signedIn(t, w, surface, standin.AliceEmail).access // of the bridge, which nobody could reach before
 
 	before := c.read(t, filepath.Join(c.dir, "supabase/chumbo/main.yaml"))
 	c.write(t, "supabase/chumbo/main.yaml", regexp.MustCompile(`(?m)^title: .*`).ReplaceAllString(before, "title: Our customers"))

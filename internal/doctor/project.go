@@ -127,7 +127,7 @@ func (p *probe) registration() Finding {
 	p.result.Registration, p.result.Facts.Registration = p.meta.Registration, p.meta.Registration
 	if !p.meta.Registration {
 		return Finding{Status: Warn, Summary: "Dynamic client registration is off.",
-			Detail: "Most MCP clients register themselves and cannot connect without it.",
+			Detail: "With authorization: direct most MCP clients register themselves and cannot connect without it. With bridge, paste a client id and secret of the project into its Sign-in settings, or people sign in on pages of Chumbo.",
 			Fix: "In Supabase's dashboard open Authentication, OAuth Server, and allow dynamic OAuth apps. Self-hosted: " +
 				"GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION=true. Local: [auth.oauth_server] allow_dynamic_registration = true. Or give each client an id by hand."}
 	}

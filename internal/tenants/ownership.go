@@ -28,7 +28,7 @@ const (
 	ProofManagement ProofMethod = "management" // one call with a Management API token
 )
 
-// MissesToPause is how many daily re-checks may miss before hosted sign-in is
+// MissesToPause is how many daily re-checks may miss before signing in is
 // paused.
 const MissesToPause = 3
 
@@ -41,7 +41,7 @@ type Ownership struct {
 	TakenOverAt *time.Time  // somebody else proved this origin since
 }
 
-// SignInPaused reports whether hosted sign-in of the project is paused for
+// SignInPaused reports whether signing in through the bridge is paused for
 // missed re-checks.
 func (o Ownership) SignInPaused() bool { return o.Misses >= MissesToPause }
 

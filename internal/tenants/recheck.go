@@ -32,12 +32,12 @@ const (
 type Recheck struct {
 	Checked int // projects that answered
 	Missed  int // of these, without the proof
-	Paused  int // of these, for the third time in a row: hosted sign-in is paused
+	Paused  int // of these, for the third time in a row: signing in through the bridge is paused
 }
 
 // RecheckOwnership repeats every proof by function whose last check is a day
 // old, for the worker. A miss warns the organization; MissesToPause of them
-// pause hosted sign-in; a project that cannot be reached is not a miss but is
+// pause signing in; a project that cannot be reached is not a miss but is
 // tried again the next round. Two workers never check the same proof at once.
 func (s *Service) RecheckOwnership(ctx context.Context, prover Prover) (Recheck, error) {
 	round := &recheckRound{Service: s, prover: prover}
@@ -155,10 +155,10 @@ func (s *Service) noteMissed(ctx context.Context, q *db.Queries, row db.ClaimDue
 	switch misses {
 	case 1:
 		err = s.tell(ctx, q, row.OrganizationID, row.ID, noticeMissed, fmt.Sprintf(
-			"The daily check did not find the proof that project %q is yours. %s Its surfaces go on; after %d such days sign-in pages hosted here are paused.", row.Slug, saw, MissesToPause))
+			"The daily check did not find the proof that project %q is yours. %s Its surfaces go on; after %d such days nobody new can sign in through Chumbo.", row.Slug, saw, MissesToPause))
 	case MissesToPause:
 		err = s.tell(ctx, q, row.OrganizationID, row.ID, noticeSignInPaused, fmt.Sprintf(
-			"Sign-in pages hosted here for project %q are paused: for %d days the proof that it is yours was not found. Sign-in at the project itself goes on. %s Then prove the project again.", row.Slug, MissesToPause, saw))
+			"Nobody new can sign in to project %q through Chumbo: for %d days the proof that it is yours was not found. Whoever is signed in goes on, and so does sign-in at the project itself. %s Then prove the project again.", row.Slug, MissesToPause, saw))
 	}
 	if err != nil {
 		return 0, err
