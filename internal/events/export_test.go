@@ -10,3 +10,13 @@ func CodesWithWords() []string {
 	}
 	return codes
 }
+
+// HasWords reports whether a code has words of its own.
+func HasWords(code string) bool {
+	for _, ofKind := range words {
+		if _, ok := ofKind[code]; ok {
+			return true
+		}
+	}
+	return false
+}

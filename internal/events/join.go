@@ -118,7 +118,7 @@ func (j *joiner) add(s StoredStep) {
 	if s.Address != ([32]byte{}) {
 		enter(j.byAddress, s.Address, st)
 	}
-	if s.Client != "" && !shared(s.Client) {
+	if s.Client != "" && !shared(s.Client) { // an id that says whose copy it is
 		enter(j.byClient, s.Client, st)
 	}
 }
@@ -248,7 +248,7 @@ func (st *strand) fit(s StoredStep) int {
 		return fitAddressFree
 	case sameAddress:
 		return fitAddress
-	case sameClient && s.Kind == StepAuthorize && st.signIn.IsZero() && st.browser == ([32]byte{}) && !shared(s.Client):
+	case sameClient && s.Kind == StepAuthorize && st.signIn.IsZero() && st.browser == ([32]byte{}):
 		return fitClient
 	}
 	return fitNot

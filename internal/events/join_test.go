@@ -326,3 +326,51 @@ func TestTwoClientsBehindOneAddressAreNeverMixed(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatMayBeOfTwoAttemptsIsOfNeither: registrations of the same public
+// metadata share a client id, and so do all copies of a client with a metadata
+// document.
+func TestWhatMayBeOfTwoAttemptsIsOfNeither(t *testing.T) {
+	t.Parallel()
+	begun := func(address byte, client string) *story {
+		return (&story{at: noon}).add(events.StepRegistration, from(address, client))
+	}
+	comes := func(address byte, client string) *story {
+		signIn := id.New[id.SignInKind]()
+		return (&story{at: noon.Add(time.Minute)}).add(events.StepAuthorize, func(s *events.Step) { from(address, client)(s); s.SignIn = signIn })
+	}
+	refused := func(address byte, client string) *story {
+		return (&story{at: noon.Add(time.Minute)}).add(events.StepAuthorize, failing("invalid_target", from(address, client)))
+	}
+	const document = "https://claude.example.test/client.json"
+	for name, c := range map[string]struct {
+		stories []*story
+		want    int
+	}{
+		"its only registration":                {[]*story{begun(1, "c"), comes(3, "c")}, 1},
+		"one of two registrations":             {[]*story{begun(1, "c"), begun(2, "c"), comes(3, "c")}, 3},
+		"of two, that of the same address":     {[]*story{begun(1, "c"), begun(2, "c"), comes(2, "c")}, 2},
+		"a document read for somebody else":    {[]*story{begun(1, document), comes(3, document)}, 2},
+		"a document read for them":             {[]*story{begun(3, document), comes(3, document)}, 1},
+		"two browsers of one registration":     {[]*story{begun(1, "c"), refused(2, "c"), refused(3, "c")}, 2},
+		"another browser where the client is":  {[]*story{begun(1, "c"), refused(2, "c"), refused(1, "c")}, 2},
+		"a browser that tries again":           {[]*story{begun(1, "c"), refused(2, "c"), refused(2, "c")}, 1},
+		"two sign-ins after one registration":  {[]*story{begun(1, "c"), comes(2, "c"), comes(2, "c")}, 2},
+		"a registration long before":           {[]*story{{steps: at(begun(1, "c"), noon.Add(-time.Hour))}, comes(3, "c")}, 2},
+		"a challenge of the same address":      {[]*story{(&story{at: noon}).add(events.StepChallenge, from(3, "")), comes(3, "c")}, 1},
+		"a challenge of another address":       {[]*story{(&story{at: noon}).add(events.StepChallenge, from(4, "")), comes(3, "c")}, 2},
+		"a challenge of that address long ago": {[]*story{{steps: at((&story{}).add(events.StepChallenge, from(3, "")), noon.Add(-time.Hour))}, comes(3, "c")}, 2},
+	} {
+		if list := attempts(noon.Add(2*time.Minute), c.stories...); len(list) != c.want {
+			t.Errorf("%s: %d attempts, want %d", name, len(list), c.want)
+		}
+	}
+}
+
+// at is a story's steps at another time.
+func at(s *story, when time.Time) []events.StoredStep {
+	for i := range s.steps {
+		s.steps[i].At = when
+	}
+	return s.steps
+}

@@ -15,13 +15,3 @@ func Words(kind StepKind, code string) (why, do string) {
 	w := anyFailure[kind]
 	return w.why, w.do
 }
-
-// HasWords reports whether a code has words of its own.
-func HasWords(code string) bool {
-	for _, ofKind := range words {
-		if _, ok := ofKind[code]; ok {
-			return true
-		}
-	}
-	return false
-}
