@@ -239,6 +239,20 @@ func TestField83_DocumentsAreNeverReadFromInside(t *testing.T) {
 	if s.reads.Load() != 0 {
 		t.Error("a loopback address was reached")
 	}
+
+	// An address outside that sends on, inside or to a document that would do.
+	w = newWorld(t)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		away := newSite(t)
+		away.header.Set("Location", s.id())
+		away.serve(status, claudeDocument)
+		if _, err := w.service.client(t.Context(), w.ep, away.id()); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%d: %v", status, err)
+		}
+		if away.reads.Load() == 0 || s.reads.Load() != 0 {
+			t.Errorf("%d: read %d times, and %d where it leads", status, away.reads.Load(), s.reads.Load())
+		}
+	}
 }
 
 func TestDocumentsOverTheSizeLimitAreRefused(t *testing.T) {

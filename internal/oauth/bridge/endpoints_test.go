@@ -67,7 +67,8 @@ func (w *world) root(t testing.TB, ep *tenants.Endpoint) *tenants.Endpoint {
 
 const pathURL = publicURL + "/acme/mcp" // an alias of surface main, on the shared host
 
-func TestMetadataIsTheSameInEveryPlaceOfAnIssuer(t *testing.T) {
+// Both documents, in both spellings, are one; and the keys are where it says.
+func TestField09_MetadataIsTheSameInEveryPlaceOfAnIssuer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, c := range []struct{ origin, path string }{{publicURL, "/acme/mcp"}, {"https://acme.mcp.example.test", "/mcp"}} {
@@ -92,6 +93,9 @@ func TestMetadataIsTheSameInEveryPlaceOfAnIssuer(t *testing.T) {
 			}
 			if head := w.ask(t, http.MethodHead, at, ""); head.Code != http.StatusOK || head.Body.Len() != 0 {
 				t.Errorf("HEAD %s: %d %s", at, head.Code, head.Body)
+			}
+			if set := decoded[map[string]any](t, w.ask(t, http.MethodGet, m.Keys, ""), http.StatusOK); set["keys"] == nil {
+				t.Errorf("%s: no keys: %v", m.Keys, set)
 			}
 		}
 	}
