@@ -108,9 +108,10 @@ func tooMany(retryAfter time.Duration) *fault.Error {
 // The bounds of one project's people. What the project's Auth allows per
 // address falls on ours, which all of them share: we stop before it does.
 
-// tokenCalls is Auth's own token endpoint, which allows 150.
+// tokenCalls is Auth's own token endpoint, which allows 150 in five minutes and
+// 30 of them at once. Sessions are refreshed there too: some is left for that.
 func tokenCalls(ep *tenants.Endpoint) limit {
-	return limit{"token calls", ofProject(ep), 120, 5 * time.Minute}
+	return limit{"token calls", ofProject(ep), 25, time.Minute}
 }
 
 // mailCalls are sign-ups and mailed codes, which Auth allows 30 of.

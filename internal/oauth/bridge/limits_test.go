@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +12,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/standin"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 func TestAWindowIsCountedOnAllServersTogether(t *testing.T) {
@@ -138,6 +141,57 @@ func TestThrottlesAreOfOneProject(t *testing.T) {
 	wantFault(t, w.service.limits.allow(t.Context(), mailCalls(w.ep)), fault.RateLimited, "too_many_tries")
 	if err := w.service.limits.allow(t.Context(), mailCalls(other)); err != nil {
 		t.Errorf("another project: %v", err)
+	}
+}
+
+// However many people of one project come at once, from wherever: its Auth,
+// which takes 30 calls of a kind at once from our address, refuses none of
+// ours. Whoever waits is told for how long.
+func TestWeStopBeforeTheProjectDoes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bound limit
+		path  string
+		try   func(w *world, in, there *SignIn, email string, v Visitor) error
+	}{
+		"passwords": {tokenCalls(&tenants.Endpoint{}), "/auth/v1/token", func(w *world, _, there *SignIn, email string, v Visitor) error {
+			_, err := w.service.Password(context.Background(), there, email, seal.NewSecret("a wrong password"), "", v)
+			return err
+		}},
+		"mails": {mailCalls(&tenants.Endpoint{}), "/auth/v1/otp", func(w *world, in, _ *SignIn, email string, v Visitor) error {
+			_, err := w.service.SendCode(context.Background(), in, email, "", v)
+			return err
+		}},
+		"codes": {codeCalls(&tenants.Endpoint{}), "/auth/v1/verify", func(w *world, in, _ *SignIn, email string, v Visitor) error {
+			in.Email = email
+			_, err := w.service.VerifyEmailCode(context.Background(), in, "000000", v)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, hosted(func(o *standin.Options) { o.RateLimits = true }))
+			for round := range 2 {
+				in, _ := w.begun(t, w.ep)
+				there := w.onOwnHost(t, in)
+				w.project.ForgetRequests()
+				waits := 0
+				for i := range 40 {
+					err := c.try(w, in, there, fmt.Sprintf("person%d-%d@example.test", round, i), Visitor{Address: fmt.Sprintf("192.0.2.%d", i)})
+					f := fault.From(err)
+					if !fault.Is(err, fault.RateLimited) {
+						continue
+					}
+					if waits++; f.Cause != nil || f.RetryAfter <= 0 || f.RetryAfter > c.bound.window {
+						t.Fatalf("try %d: %v, in %s", i, f.Cause, f.RetryAfter)
+					}
+				}
+				if n := len(w.project.RequestsTo(c.path)); n != c.bound.n || waits != 40-n {
+					t.Errorf("%d calls and %d who wait, want %d calls", n, waits, c.bound.n)
+				}
+				w.clock.Advance(c.bound.window)
+			}
+		})
 	}
 }
 

@@ -221,6 +221,42 @@ func TestField28_CallsAtExpiryShareOneRefresh(t *testing.T) {
 	}
 }
 
+// A project that takes its time holds up its own people's calls, and nobody
+// else's: no connection to the database waits with them.
+func TestNoConnectionIsHeldWhileAProjectAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	people := make([]*Person, 12) // more than there are connections
+	for i := range people {
+		people[i] = w.signedIn(t, w.ep, alice)
+	}
+	theirs := w.connected(t, w.ep, bob, "cursor")
+	w.clock.Advance(2 * time.Hour)
+	release := make(chan struct{})
+	slow, calls := w.badAuth(t, func(rw http.ResponseWriter, r *http.Request) {
+		<-release
+		answerJSON(503, `{}`)(rw, r)
+	})
+	var wg sync.WaitGroup
+	for _, who := range people {
+		wg.Go(func() {
+			if _, err := w.service.upstreamToken(t.Context(), slow, who.Organization, who.Upstream, seal.Secret{}); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("a project that is away: %v", err)
+			}
+		})
+	}
+	defer wg.Wait()
+	defer close(release)
+	eventually(t, "all of them wait for the project", func() bool { return int(calls.Load()) == len(people) })
+	began := time.Now()
+	if _, err := w.refreshed(t, theirs, theirs.issued.refresh); err != nil {
+		t.Errorf("Bob's refresh meanwhile: %v", err)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("it took %s", d)
+	}
+}
+
 func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -322,11 +358,14 @@ func TestPassingFailuresKeepTheSession(t *testing.T) {
 		answer http.HandlerFunc
 		after  time.Duration
 	}{
-		"500":          {answerJSON(500, `{"code":500,"error_code":"unexpected_failure","msg":"x"}`), refreshAgain},
-		"gateway page": {func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway); _, _ = rw.Write([]byte("<html>")) }, refreshAgain},
-		"conflict":     {answerJSON(409, `{"code":409,"error_code":"conflict","msg":"x"}`), refreshAgain},
-		"rate limit":   {answerJSON(429, `{"code":429,"error_code":"over_request_rate_limit","msg":"For security purposes, you can only request this after 47 seconds."}`), 47 * time.Second},
-		"a hook's no":  {answerJSON(403, `{"code":403,"error_code":"unknown","msg":"no"}`), refreshAgain},
+		"500": {answerJSON(500, `{"code":500,"error_code":"unexpected_failure","msg":"x"}`), refreshAgain},
+		"gateway page": {func(rw http.ResponseWriter, _ *http.Request) {
+			rw.WriteHeader(http.StatusBadGateway)
+			_, _ = rw.Write([]byte("<html>"))
+		}, refreshAgain},
+		"conflict":    {answerJSON(409, `{"code":409,"error_code":"conflict","msg":"x"}`), refreshAgain},
+		"rate limit":  {answerJSON(429, `{"code":429,"error_code":"over_request_rate_limit","msg":"For security purposes, you can only request this after 47 seconds."}`), 47 * time.Second},
+		"a hook's no": {answerJSON(403, `{"code":403,"error_code":"unknown","msg":"no"}`), refreshAgain},
 	} {
 		w.clock.Advance(2 * time.Hour)
 		bad, calls := w.badAuth(t, test.answer)
