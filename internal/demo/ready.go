@@ -85,13 +85,13 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
 
   MCP URL      %s
   Open it in a browser for how to connect; sign in as
-`, took.Seconds(), r.MCPURL)
+`, took.Seconds(), r.BridgeURL)
 	for _, u := range r.Users {
 		_, _ = fmt.Fprintf(w, "    %-18s  password: %s  (sees only %s)\n", u.Email, u.Password, u.Organization)
 	}
 	_, _ = fmt.Fprintf(w, `
-  Bridge         %[12]s
-                 the same app with Chumbo as its authorization server (recommended)
+  Direct         %[12]s
+                 the same app, with its own Supabase Auth as the authorization server
   Claude Code    claude mcp add --transport http crm %[1]s
                  then /mcp, Authenticate
   Inspector      MCP_AUTO_OPEN_ENABLED=true npx @modelcontextprotocol/inspector --cli --transport http \
@@ -108,5 +108,5 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
                  chumbo link --slug %[8]s --project-url %[6]s --publishable-key %[7]s
                  chumbo import --db-url '%[9]s'
                  chumbo status
-`, r.MCPURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL, r.Owner.Email, r.Owner.Password, r.BridgeURL)
+`, r.BridgeURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL, r.Owner.Email, r.Owner.Password, r.MCPURL)
 }
