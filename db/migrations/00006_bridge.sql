@@ -64,6 +64,7 @@ create table upstream_sessions (
     id              uuid not null,
     project_id      uuid not null,
     issuer          text not null,
+    api_origin      text not null default '',   -- of the project then: its tokens go there and nowhere else
     subject         text not null,
     email           text not null,              -- shown to its owner only; may be empty
     role            text not null default 'authenticated', -- of its newest token; each surface says which it admits
@@ -79,7 +80,7 @@ create table upstream_sessions (
     created_at      timestamptz not null,
     refreshed_at    timestamptz not null,
     ended_at        timestamptz,
-    ended_why       text not null default '',   -- signed_out, session_ended, client_gone, subject_changed, unused
+    ended_why       text not null default '',   -- signed_out, session_ended, client_gone, subject_changed, project_moved, unused
     primary key (organization_id, id),
     foreign key (organization_id, project_id) references projects (organization_id, id) on delete cascade
 );

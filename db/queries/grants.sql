@@ -116,6 +116,13 @@ update grants set revoked_at = @now, revoked_why = @why
 where organization_id = @organization_id and upstream_session_id = @upstream_session_id and revoked_at is null
 returning id, surface_id, client_id, client_name;
 
+-- name: RevokeGrantsOfEndedUpstreams :exec
+-- After EndUpstreamsOfMovedProject.
+update grants g set revoked_at = @now, revoked_why = @why
+where g.organization_id = @organization_id and g.project_id = @project_id and g.revoked_at is null
+    and exists (select from upstream_sessions u
+        where u.organization_id = g.organization_id and u.id = g.upstream_session_id and u.ended_at is not null);
+
 -- name: GetGrantOfSurface :one
 select id, revoked_at from grants where organization_id = @organization_id and surface_id = @surface_id and id = @id;
 

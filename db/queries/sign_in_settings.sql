@@ -51,6 +51,13 @@ where organization_id = @organization_id and project_id = @project_id and regist
 update sign_in_settings set client_id = '', client_secret = null, client_source = '', client_redirect = '', updated_at = @now
 where organization_id = @organization_id and project_id = @project_id and client_id = @client_id and client_source = 'registered';
 
+-- name: ForgetSignInClient :exec
+-- The project is another one from now on: our client of the one before and its
+-- secret are not for it. Whoever registers one there has lost the lease.
+update sign_in_settings set client_id = '', client_secret = null, client_source = '', client_redirect = '', captcha_needed = false,
+    registering_until = null, updated_at = @now
+where organization_id = @organization_id and project_id = @project_id;
+
 -- name: SetCaptchaNeeded :exec
 insert into sign_in_settings as t (organization_id, project_id, captcha_needed, updated_at)
 values (@organization_id, @project_id, true, @now)

@@ -58,6 +58,13 @@ update sign_ins set upstream_session_id = hand_over_session_id, hand_over = null
 where organization_id = @organization_id and id = @id and project_id = @project_id and hand_over = @hand_over
     and hand_over_until > @now and finished_at is null and expires_at > @now;
 
+-- name: EndSignInsOfProject :exec
+-- The project is another one from now on: what was begun at the one before,
+-- half a session even, is not brought to an end there.
+update sign_ins set finished_at = @now, pending = null, ticket_key = null, email = '', upstream_state = null, upstream_flow = null,
+    hand_over = null, hand_over_until = null, hand_over_session_id = null
+where organization_id = @organization_id and project_id = @project_id and finished_at is null;
+
 -- name: GiveUpSignIn :execrows
 update sign_ins set finished_at = @now
 where organization_id = @organization_id and id = @id and project_id = @project_id and finished_at is null and expires_at > @now;

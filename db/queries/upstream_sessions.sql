@@ -3,13 +3,13 @@
 -- took the lease: refresh_by, until refresh_until.
 
 -- name: InsertUpstream :exec
-insert into upstream_sessions (organization_id, id, project_id, issuer, subject, email, role, anonymous, kind, client_id,
+insert into upstream_sessions (organization_id, id, project_id, issuer, api_origin, subject, email, role, anonymous, kind, client_id,
     access_token, refresh_token, access_until, created_at, refreshed_at)
-values (@organization_id, @id, @project_id, @issuer, @subject, @email, @role, @anonymous, @kind, @client_id,
+values (@organization_id, @id, @project_id, @issuer, @api_origin, @subject, @email, @role, @anonymous, @kind, @client_id,
     @access_token, @refresh_token, @access_until, @now, @now);
 
 -- name: GetUpstream :one
-select id, project_id, issuer, subject, email, role, anonymous, kind, client_id, version, access_token, refresh_token,
+select id, project_id, issuer, api_origin, subject, email, role, anonymous, kind, client_id, version, access_token, refresh_token,
     access_until, refresh_until, refreshed_at, ended_at, ended_why
 from upstream_sessions where organization_id = @organization_id and project_id = @project_id and id = @id;
 
@@ -39,12 +39,12 @@ where organization_id = @organization_id and project_id = @project_id and id = @
 -- name: LockUpstream :one
 -- Against EndUnneededUpstream: what is locked stands until the transaction ends.
 select id, role, anonymous from upstream_sessions
-where organization_id = @organization_id and project_id = @project_id and id = @id and issuer = @issuer and subject = @subject
-    and ended_at is null
+where organization_id = @organization_id and project_id = @project_id and id = @id and issuer = @issuer
+    and api_origin = @api_origin and subject = @subject and ended_at is null
 for share;
 
 -- name: LockUpstreamToEnd :one
-select kind, client_id, access_token, refresh_token, access_until from upstream_sessions
+select issuer, api_origin, kind, client_id, access_token, refresh_token, access_until from upstream_sessions
 where organization_id = @organization_id and project_id = @project_id and id = @id and ended_at is null
 for update;
 
@@ -81,6 +81,13 @@ delete from upstream_sessions d where d.id in (
     where u.ended_at < @before
         and not exists (select from grants g where g.organization_id = u.organization_id and g.upstream_session_id = u.id)
     limit @batch::integer);
+
+-- name: EndUpstreamsOfMovedProject :exec
+-- With the change of the project: sessions at what it was before. The tokens
+-- go with them, before anything can send them to where it is now.
+update upstream_sessions set ended_at = @now, ended_why = @why, refresh_until = null, refresh_by = null, access_token = '', refresh_token = ''
+where organization_id = @organization_id and project_id = @project_id and (issuer, api_origin) <> (@issuer, @api_origin)
+    and ended_at is null;
 
 -- name: ProjectForUpstream :one
 -- What a project is reached with.

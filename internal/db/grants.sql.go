@@ -739,6 +739,31 @@ func (q *Queries) RevokeGrant(ctx context.Context, arg RevokeGrantParams) (Revok
 	return i, err
 }
 
+const revokeGrantsOfEndedUpstreams = `-- name: RevokeGrantsOfEndedUpstreams :exec
+update grants g set revoked_at = $1, revoked_why = $2
+where g.organization_id = $3 and g.project_id = $4 and g.revoked_at is null
+    and exists (select from upstream_sessions u
+        where u.organization_id = g.organization_id and u.id = g.upstream_session_id and u.ended_at is not null)
+`
+
+type RevokeGrantsOfEndedUpstreamsParams struct {
+	Now            *time.Time
+	Why            string
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+// After EndUpstreamsOfMovedProject.
+func (q *Queries) RevokeGrantsOfEndedUpstreams(ctx context.Context, arg RevokeGrantsOfEndedUpstreamsParams) error {
+	_, err := q.db.Exec(ctx, revokeGrantsOfEndedUpstreams,
+		arg.Now,
+		arg.Why,
+		arg.OrganizationID,
+		arg.ProjectID,
+	)
+	return err
+}
+
 const revokeGrantsOfUpstream = `-- name: RevokeGrantsOfUpstream :many
 update grants set revoked_at = $1, revoked_why = $2
 where organization_id = $3 and upstream_session_id = $4 and revoked_at is null

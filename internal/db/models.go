@@ -424,6 +424,7 @@ type UpstreamSession struct {
 	ID             id.Upstream
 	ProjectID      id.Project
 	Issuer         string
+	APIOrigin      string
 	Subject        string
 	Email          string
 	Role           string

@@ -87,6 +87,25 @@ func (q *Queries) ForgetRegisteredClient(ctx context.Context, arg ForgetRegister
 	return result.RowsAffected(), nil
 }
 
+const forgetSignInClient = `-- name: ForgetSignInClient :exec
+update sign_in_settings set client_id = '', client_secret = null, client_source = '', client_redirect = '', captcha_needed = false,
+    registering_until = null, updated_at = $1
+where organization_id = $2 and project_id = $3
+`
+
+type ForgetSignInClientParams struct {
+	Now            time.Time
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+// The project is another one from now on: our client of the one before and its
+// secret are not for it. Whoever registers one there has lost the lease.
+func (q *Queries) ForgetSignInClient(ctx context.Context, arg ForgetSignInClientParams) error {
+	_, err := q.db.Exec(ctx, forgetSignInClient, arg.Now, arg.OrganizationID, arg.ProjectID)
+	return err
+}
+
 const getSignInSettings = `-- name: GetSignInSettings :one
 
 select method, client_id, client_secret, client_source, client_redirect, captcha_provider, captcha_site_key, captcha_needed, updated_at

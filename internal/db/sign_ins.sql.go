@@ -46,6 +46,25 @@ func (q *Queries) BeginSignInWay(ctx context.Context, arg BeginSignInWayParams) 
 	return result.RowsAffected(), nil
 }
 
+const endSignInsOfProject = `-- name: EndSignInsOfProject :exec
+update sign_ins set finished_at = $1, pending = null, ticket_key = null, email = '', upstream_state = null, upstream_flow = null,
+    hand_over = null, hand_over_until = null, hand_over_session_id = null
+where organization_id = $2 and project_id = $3 and finished_at is null
+`
+
+type EndSignInsOfProjectParams struct {
+	Now            *time.Time
+	OrganizationID id.Organization
+	ProjectID      id.Project
+}
+
+// The project is another one from now on: what was begun at the one before,
+// half a session even, is not brought to an end there.
+func (q *Queries) EndSignInsOfProject(ctx context.Context, arg EndSignInsOfProjectParams) error {
+	_, err := q.db.Exec(ctx, endSignInsOfProject, arg.Now, arg.OrganizationID, arg.ProjectID)
+	return err
+}
+
 const findSignIn = `-- name: FindSignIn :one
 select organization_id from sign_ins where id = $1
 `

@@ -104,8 +104,37 @@ func (q *Queries) EndUpstreamUnderLease(ctx context.Context, arg EndUpstreamUnde
 	return result.RowsAffected(), nil
 }
 
+const endUpstreamsOfMovedProject = `-- name: EndUpstreamsOfMovedProject :exec
+update upstream_sessions set ended_at = $1, ended_why = $2, refresh_until = null, refresh_by = null, access_token = '', refresh_token = ''
+where organization_id = $3 and project_id = $4 and (issuer, api_origin) <> ($5, $6)
+    and ended_at is null
+`
+
+type EndUpstreamsOfMovedProjectParams struct {
+	Now            *time.Time
+	Why            string
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	Issuer         string
+	APIOrigin      string
+}
+
+// With the change of the project: sessions at what it was before. The tokens
+// go with them, before anything can send them to where it is now.
+func (q *Queries) EndUpstreamsOfMovedProject(ctx context.Context, arg EndUpstreamsOfMovedProjectParams) error {
+	_, err := q.db.Exec(ctx, endUpstreamsOfMovedProject,
+		arg.Now,
+		arg.Why,
+		arg.OrganizationID,
+		arg.ProjectID,
+		arg.Issuer,
+		arg.APIOrigin,
+	)
+	return err
+}
+
 const getUpstream = `-- name: GetUpstream :one
-select id, project_id, issuer, subject, email, role, anonymous, kind, client_id, version, access_token, refresh_token,
+select id, project_id, issuer, api_origin, subject, email, role, anonymous, kind, client_id, version, access_token, refresh_token,
     access_until, refresh_until, refreshed_at, ended_at, ended_why
 from upstream_sessions where organization_id = $1 and project_id = $2 and id = $3
 `
@@ -120,6 +149,7 @@ type GetUpstreamRow struct {
 	ID           id.Upstream
 	ProjectID    id.Project
 	Issuer       string
+	APIOrigin    string
 	Subject      string
 	Email        string
 	Role         string
@@ -143,6 +173,7 @@ func (q *Queries) GetUpstream(ctx context.Context, arg GetUpstreamParams) (GetUp
 		&i.ID,
 		&i.ProjectID,
 		&i.Issuer,
+		&i.APIOrigin,
 		&i.Subject,
 		&i.Email,
 		&i.Role,
@@ -163,10 +194,10 @@ func (q *Queries) GetUpstream(ctx context.Context, arg GetUpstreamParams) (GetUp
 
 const insertUpstream = `-- name: InsertUpstream :exec
 
-insert into upstream_sessions (organization_id, id, project_id, issuer, subject, email, role, anonymous, kind, client_id,
+insert into upstream_sessions (organization_id, id, project_id, issuer, api_origin, subject, email, role, anonymous, kind, client_id,
     access_token, refresh_token, access_until, created_at, refreshed_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-    $11, $12, $13, $14, $14)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+    $12, $13, $14, $15, $15)
 `
 
 type InsertUpstreamParams struct {
@@ -174,6 +205,7 @@ type InsertUpstreamParams struct {
 	ID             id.Upstream
 	ProjectID      id.Project
 	Issuer         string
+	APIOrigin      string
 	Subject        string
 	Email          string
 	Role           string
@@ -195,6 +227,7 @@ func (q *Queries) InsertUpstream(ctx context.Context, arg InsertUpstreamParams) 
 		arg.ID,
 		arg.ProjectID,
 		arg.Issuer,
+		arg.APIOrigin,
 		arg.Subject,
 		arg.Email,
 		arg.Role,
@@ -296,8 +329,8 @@ func (q *Queries) ListUnneededUpstreams(ctx context.Context, arg ListUnneededUps
 
 const lockUpstream = `-- name: LockUpstream :one
 select id, role, anonymous from upstream_sessions
-where organization_id = $1 and project_id = $2 and id = $3 and issuer = $4 and subject = $5
-    and ended_at is null
+where organization_id = $1 and project_id = $2 and id = $3 and issuer = $4
+    and api_origin = $5 and subject = $6 and ended_at is null
 for share
 `
 
@@ -306,6 +339,7 @@ type LockUpstreamParams struct {
 	ProjectID      id.Project
 	ID             id.Upstream
 	Issuer         string
+	APIOrigin      string
 	Subject        string
 }
 
@@ -322,6 +356,7 @@ func (q *Queries) LockUpstream(ctx context.Context, arg LockUpstreamParams) (Loc
 		arg.ProjectID,
 		arg.ID,
 		arg.Issuer,
+		arg.APIOrigin,
 		arg.Subject,
 	)
 	var i LockUpstreamRow
@@ -330,7 +365,7 @@ func (q *Queries) LockUpstream(ctx context.Context, arg LockUpstreamParams) (Loc
 }
 
 const lockUpstreamToEnd = `-- name: LockUpstreamToEnd :one
-select kind, client_id, access_token, refresh_token, access_until from upstream_sessions
+select issuer, api_origin, kind, client_id, access_token, refresh_token, access_until from upstream_sessions
 where organization_id = $1 and project_id = $2 and id = $3 and ended_at is null
 for update
 `
@@ -342,6 +377,8 @@ type LockUpstreamToEndParams struct {
 }
 
 type LockUpstreamToEndRow struct {
+	Issuer       string
+	APIOrigin    string
 	Kind         string
 	ClientID     string
 	AccessToken  []byte
@@ -353,6 +390,8 @@ func (q *Queries) LockUpstreamToEnd(ctx context.Context, arg LockUpstreamToEndPa
 	row := q.db.QueryRow(ctx, lockUpstreamToEnd, arg.OrganizationID, arg.ProjectID, arg.ID)
 	var i LockUpstreamToEndRow
 	err := row.Scan(
+		&i.Issuer,
+		&i.APIOrigin,
 		&i.Kind,
 		&i.ClientID,
 		&i.AccessToken,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -101,9 +102,36 @@ func (s *Service) UpdateProject(ctx context.Context, p Principal, slug string, f
 			return fmt.Errorf("update project: %w", err)
 		}
 		project = projectOf(row)
-		return nil
+		if facts.APIOrigin == before.APIOrigin && facts.Issuer == before.Issuer {
+			return nil
+		}
+		return leaveSessions(ctx, q, project, now)
 	})
 	return project, err
+}
+
+// leaveSessions ends what people have at the project that a project was so
+// far: their sessions, what they allowed clients to do, sign-ins under way, and
+// our client there. Without it whoever can change a project could have all of
+// that sent to a server of their own.
+func leaveSessions(ctx context.Context, q *db.Queries, p Project, now time.Time) error {
+	if err := q.EndUpstreamsOfMovedProject(ctx, db.EndUpstreamsOfMovedProjectParams{
+		Now: &now, Why: "project_moved", OrganizationID: p.Organization, ProjectID: p.ID, Issuer: p.Issuer, APIOrigin: p.APIOrigin,
+	}); err != nil {
+		return fmt.Errorf("end sessions: %w", err)
+	}
+	if err := q.RevokeGrantsOfEndedUpstreams(ctx, db.RevokeGrantsOfEndedUpstreamsParams{
+		Now: &now, Why: "upstream_ended", OrganizationID: p.Organization, ProjectID: p.ID,
+	}); err != nil {
+		return fmt.Errorf("revoke grants: %w", err)
+	}
+	if err := q.EndSignInsOfProject(ctx, db.EndSignInsOfProjectParams{Now: &now, OrganizationID: p.Organization, ProjectID: p.ID}); err != nil {
+		return fmt.Errorf("end sign-ins: %w", err)
+	}
+	if err := q.ForgetSignInClient(ctx, db.ForgetSignInClientParams{OrganizationID: p.Organization, ProjectID: p.ID, Now: now}); err != nil {
+		return fmt.Errorf("forget our client: %w", err)
+	}
+	return nil
 }
 
 // Projects lists the organization's projects by slug.

@@ -326,12 +326,14 @@ func TestField27_ADeadRefreshTokenIsAnInvalidGrant(t *testing.T) {
 	w.stale()
 	ep, _ := *w.ep, 0
 	bad, _ := w.badAuth(t, answerJSON(503, `{}`))
+	w.takenAlong(t, bad)
 	w.clock.Advance(time.Hour)
 	ep.Project = *bad
 	if _, err := w.service.rotate(t.Context(), &ep, c.client, c.issued.refresh); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("with the project away: %v", err)
 	}
 	w.clock.Advance(refreshAgain)
+	w.takenAlong(t, &w.ep.Project)
 	if _, err := w.refreshed(t, c, c.issued.refresh); err != nil {
 		t.Errorf("none of that took anything away: %v", err)
 	}

@@ -121,7 +121,7 @@ func publicOr(err error, doing string) error {
 func (s *Service) checkPerson(ctx context.Context, q *db.Queries, in *SignIn) error {
 	row, err := q.LockUpstream(ctx, db.LockUpstreamParams{
 		OrganizationID: in.Endpoint.Organization, ProjectID: in.Endpoint.Project.ID, ID: in.Person.Upstream,
-		Issuer: in.Endpoint.Project.Issuer, Subject: in.Person.Subject,
+		Issuer: in.Endpoint.Project.Issuer, APIOrigin: in.Endpoint.Project.APIOrigin, Subject: in.Person.Subject,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessionEnded()

@@ -150,7 +150,7 @@ func (s *Service) endUnneededUpstreams(ctx context.Context, done *Swept) error {
 			ended.Add(1)
 			ctx, cancel := context.WithTimeout(ctx, releaseBound)
 			defer cancel()
-			if err := s.endUnneeded(ctx, project, upstreamKey{row.OrganizationID, row.ProjectID, row.ID}, endedUnused); err != nil {
+			if err := s.endUnneeded(ctx, project, keyOfUpstream(project, row.OrganizationID, row.ID), endedUnused); err != nil {
 				s.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "an unused session was not signed out",
 					slog.String("upstream", row.ID.String()), slog.String("error", err.Error()))
 			}

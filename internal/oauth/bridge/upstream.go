@@ -47,17 +47,30 @@ type upstreams struct {
 	flights singleflight.Group
 }
 
-// upstreamKey is whose session it is. The version is in the value: a token of
-// an older one is as good until it expires.
+// upstreamKey is whose session it is, and where its tokens would go: a builder
+// can point a project at another origin, and no token of the one before goes
+// there. The version is in the value: a token of an older one is as good until
+// it expires.
 type upstreamKey struct {
 	organization id.Organization
 	project      id.Project
 	session      id.Upstream
+	issuer       string
+	origin       string
+}
+
+func keyOfUpstream(p *tenants.ProjectRef, org id.Organization, session id.Upstream) upstreamKey {
+	return upstreamKey{org, p.ID, session, p.Issuer, p.APIOrigin}
 }
 
 // text is the key for singleflight.
 func (k upstreamKey) text() string {
-	return string(seal.AD(k.organization.String(), k.project.String(), k.session.String()))
+	return string(seal.AD(k.organization.String(), k.project.String(), k.session.String(), k.issuer, k.origin))
+}
+
+// isOf reports whether a session was begun at the project that the key names.
+func (k upstreamKey) isOf(issuer, origin string) bool {
+	return k.issuer == issuer && k.origin == origin
 }
 
 // warmToken is the project's access token of a session, as last stored.
@@ -112,11 +125,11 @@ func (s *Service) keepUpstream(ctx context.Context, ep *tenants.Endpoint, kind u
 		s.dropTokens(ctx, &ep.Project, t)
 		return nil, err
 	}
-	key := upstreamKey{ep.Organization, ep.Project.ID, id.New[id.UpstreamKind]()}
+	key := keyOfUpstream(&ep.Project, ep.Organization, id.New[id.UpstreamKind]())
 	err = s.cfg.Store.AsOrganization(ctx, ep.Organization, func(q *db.Queries, _ pgx.Tx) error {
 		return q.InsertUpstream(ctx, db.InsertUpstreamParams{
-			OrganizationID: key.organization, ID: key.session, ProjectID: key.project, Issuer: ep.Project.Issuer, Subject: token.Subject,
-			Email: token.Email, Role: token.Role, Anonymous: token.Anonymous, Kind: string(kind), ClientID: client,
+			OrganizationID: key.organization, ID: key.session, ProjectID: key.project, Issuer: key.issuer, APIOrigin: key.origin,
+			Subject: token.Subject, Email: token.Email, Role: token.Role, Anonymous: token.Anonymous, Kind: string(kind), ClientID: client,
 			AccessToken: s.upstreams.seal(key, "access_token", t.Access), RefreshToken: s.upstreams.seal(key, "refresh_token", t.Refresh),
 			AccessUntil: token.Expires, Now: s.cfg.Now(),
 		})
@@ -206,7 +219,7 @@ func userRole(role string) bool {
 // ended at the project (its grants end with it), fault.Unavailable when that
 // cannot be told now.
 func (s *Service) upstreamToken(ctx context.Context, p *tenants.ProjectRef, org id.Organization, session id.Upstream, refused seal.Secret) (seal.Secret, error) {
-	key := upstreamKey{org, p.ID, session}
+	key := keyOfUpstream(p, org, session)
 	if token, ok := s.warmToken(key, refused); ok {
 		return token, nil
 	}
@@ -250,7 +263,7 @@ func (s *Service) warmToken(key upstreamKey, refused seal.Secret) (seal.Secret, 
 func (s *Service) releaseUpstream(ctx context.Context, p *tenants.ProjectRef, org id.Organization, session id.Upstream) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseBound)
 	defer cancel()
-	if err := s.endUnneeded(ctx, p, upstreamKey{org, p.ID, session}, endedSignedOut); err != nil {
+	if err := s.endUnneeded(ctx, p, keyOfUpstream(p, org, session), endedSignedOut); err != nil {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "an upstream session could not be signed out",
 			slog.String("upstream", session.String()), slog.String("error", err.Error()))
 	}
@@ -279,6 +292,9 @@ func (s *Service) endUnneeded(ctx context.Context, p *tenants.ProjectRef, key up
 		return fmt.Errorf("end upstream session: %w", err)
 	}
 	s.upstreams.warm.Invalidate(key)
+	if !key.isOf(row.Issuer, row.APIOrigin) {
+		return nil // the project is another one now, which must not see its tokens
+	}
 	return s.signOut(ctx, p, key, row)
 }
 

@@ -95,7 +95,7 @@ func (s *Service) lookOrLease(ctx context.Context, key upstreamKey, seen int32, 
 	err := s.cfg.Store.AsOrganization(ctx, key.organization, func(q *db.Queries, _ pgx.Tx) error {
 		var err error
 		row, err = q.GetUpstream(ctx, db.GetUpstreamParams{OrganizationID: key.organization, ProjectID: key.project, ID: key.session})
-		if err != nil || row.EndedAt != nil {
+		if err != nil || row.EndedAt != nil || !key.isOf(row.Issuer, row.APIOrigin) {
 			return err
 		}
 		access, err := s.upstreams.open(key, "access_token", row.AccessToken)
@@ -117,7 +117,7 @@ func (s *Service) lookOrLease(ctx context.Context, key upstreamKey, seen int32, 
 		return row, lease, sessionEnded()
 	case err != nil:
 		return row, lease, away(fmt.Errorf("load upstream session: %w", err))
-	case row.EndedAt != nil:
+	case row.EndedAt != nil, !key.isOf(row.Issuer, row.APIOrigin):
 		s.upstreams.warm.Invalidate(key)
 		return row, lease, sessionEnded()
 	}

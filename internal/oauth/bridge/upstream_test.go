@@ -70,10 +70,10 @@ func TestASessionIsKeptSealedAndHandedOut(t *testing.T) {
 		}
 	}
 	w.query(t, &refresh, "select refresh_token from upstream_sessions where id = $1", who.Upstream.UUID())
-	key := upstreamKey{who.Organization, who.Project, who.Upstream}
+	key := keyOfUpstream(&w.ep.Project, who.Organization, who.Upstream)
 	for name, k := range map[string]upstreamKey{
-		"another organization": {id.New[id.OrganizationKind](), who.Project, who.Upstream},
-		"another session":      {who.Organization, who.Project, id.New[id.UpstreamKind]()},
+		"another organization": keyOfUpstream(&w.ep.Project, id.New[id.OrganizationKind](), who.Upstream),
+		"another session":      keyOfUpstream(&w.ep.Project, who.Organization, id.New[id.UpstreamKind]()),
 	} {
 		if _, err := w.service.upstreams.open(k, "refresh_token", refresh); err == nil {
 			t.Errorf("opens for %s", name)
@@ -237,6 +237,7 @@ func TestNoConnectionIsHeldWhileAProjectAnswers(t *testing.T) {
 		<-release
 		answerJSON(503, `{}`)(rw, r)
 	})
+	w.takenAlong(t, slow, people...)
 	var wg sync.WaitGroup
 	for _, who := range people {
 		wg.Go(func() {
@@ -342,6 +343,17 @@ func (w *world) badAuth(t testing.TB, answer http.HandlerFunc) (*tenants.Project
 	return &p, &calls
 }
 
+// takenAlong makes the kept sessions p's, as if they had been begun there: all
+// of them, or those of some people.
+func (w *world) takenAlong(t testing.TB, p *tenants.ProjectRef, some ...*Person) {
+	t.Helper()
+	ids := []uuid.UUID{}
+	for _, who := range some {
+		ids = append(ids, who.Upstream.UUID())
+	}
+	w.Exec(t, "update upstream_sessions set api_origin = $1 where cardinality($2::uuid[]) = 0 or id = any($2)", p.APIOrigin, ids)
+}
+
 func answerJSON(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -370,6 +382,7 @@ func TestPassingFailuresKeepTheSession(t *testing.T) {
 		w.clock.Advance(2 * time.Hour)
 		bad, calls := w.badAuth(t, test.answer)
 		ask := func(p *tenants.ProjectRef) (seal.Secret, error) {
+			w.takenAlong(t, p)
 			return w.service.upstreamToken(t.Context(), p, c.who.Organization, c.who.Upstream, seal.Secret{})
 		}
 		_, err := ask(bad)
@@ -387,6 +400,7 @@ func TestPassingFailuresKeepTheSession(t *testing.T) {
 	// Near its end, a token that still lives serves.
 	w.stale()
 	bad, _ := w.badAuth(t, answerJSON(500, `{}`))
+	w.takenAlong(t, bad)
 	if _, err := w.service.upstreamToken(t.Context(), bad, c.who.Organization, c.who.Upstream, seal.Secret{}); err != nil {
 		t.Errorf("a token that lives: %v", err)
 	}
@@ -481,6 +495,7 @@ func TestARefreshThatBringsSomebodyElseEndsTheGrant(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad, _ := w.badAuth(t, answerJSON(200, string(body)))
+	w.takenAlong(t, bad)
 	token, err := w.service.upstreamToken(t.Context(), bad, c.who.Organization, c.who.Upstream, seal.Secret{})
 	if !fault.Is(err, fault.Unauthenticated) || !token.IsZero() {
 		t.Errorf("Bob's token for Alice: %v", err)
