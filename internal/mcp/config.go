@@ -56,8 +56,8 @@ type Recorder interface {
 // Bridge is told of the calls of grants. *bridge.Service is one.
 type Bridge interface {
 	// Running registers a request under way: cancel is called when its grant is
-	// taken away, and done ends the registration and reports whether it was.
-	Running(grant id.Grant, cancel func()) (done func() (revoked bool))
+	// taken away, or was since the request was admitted, and done ends the registration and reports whether it was.
+	Running(org id.Organization, grant id.Grant, cancel func()) (done func() (revoked bool))
 	// FirstCall is told of every use of a grant, with what the client says of
 	// itself where that is known. It may ask the database at the first.
 	FirstCall(ctx context.Context, ep *tenants.Endpoint, c *oauth.Caller, clientName, clientVersion string, v bridge.Visitor)

@@ -14,7 +14,7 @@ import (
 // underGrant runs the rest of the request so that it ends when the caller's
 // grant is taken away. over may be called in serve, before the first byte is
 // written, and reports whether it was; from then on nothing ends it.
-func (x *exchange) underGrant(c *oauth.Caller, serve func()) {
+func (x *exchange) underGrant(ep *tenants.Endpoint, c *oauth.Caller, serve func()) {
 	x.over = func() bool { return false }
 	if x.h.cfg.Bridge == nil || c.Grant.IsZero() {
 		serve()
@@ -22,7 +22,7 @@ func (x *exchange) underGrant(c *oauth.Caller, serve func()) {
 	}
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
-	done := x.h.cfg.Bridge.Running(c.Grant, func() {
+	done := x.h.cfg.Bridge.Running(ep.Organization, c.Grant, func() {
 		x.revoked.Store(true)
 		cancel()
 	})

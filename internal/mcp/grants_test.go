@@ -32,7 +32,7 @@ type memoryGrants struct {
 	firsts  []string
 }
 
-func (m *memoryGrants) Running(grant id.Grant, cancel func()) func() bool {
+func (m *memoryGrants) Running(_ id.Organization, grant id.Grant, cancel func()) func() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.next++

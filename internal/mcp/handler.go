@@ -156,7 +156,7 @@ func (x *exchange) authenticated(ep *tenants.Endpoint) {
 		x.challenge(ep, oauth.SignIn(ep))
 		return
 	}
-	x.underGrant(caller, func() {
+	x.underGrant(ep, caller, func() {
 		x.post(&call{endpoint: ep, caller: caller, http: x.r.Context(), requestID: x.requestID})
 	})
 }

@@ -31,9 +31,10 @@ type call struct {
 	revoked atomic.Bool
 }
 
-// Running registers a call under way. cancel is called when its grant is taken
-// away; the returned func ends the registration and reports whether it was.
-func (s *Service) Running(grant id.Grant, cancel func()) (done func() (revoked bool)) {
+// Running registers a call under way of an organization's grant. cancel is
+// called when the grant is taken away, or was since the call was admitted; the
+// returned func ends the registration and reports whether it was.
+func (s *Service) Running(org id.Organization, grant id.Grant, cancel func()) (done func() (revoked bool)) {
 	c := &call{cancel: cancel}
 	r := s.running
 	r.mu.Lock()
@@ -42,6 +43,9 @@ func (s *Service) Running(grant id.Grant, cancel func()) (done func() (revoked b
 	}
 	r.calls[grant][c] = struct{}{}
 	r.mu.Unlock()
+	if !s.stillStands(grantKey{org, grant}) { // heard of before we listened
+		go s.endRevoked([]uuid.UUID{grant.UUID()})
+	}
 	return func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -51,6 +55,12 @@ func (s *Service) Running(grant id.Grant, cancel func()) (done func() (revoked b
 		}
 		return c.revoked.Load()
 	}
+}
+
+// stillStands reports whether memory is known to be right that a grant stands.
+func (s *Service) stillStands(key grantKey) bool {
+	known, ok := s.standing.grants.GetIfPresent(key)
+	return ok && known.row.RevokedAt == nil && known.row.UpstreamEndedAt == nil && s.cfg.Watch.Fresh(known.mark)
 }
 
 // heard is called, on the listening connection's goroutine, when something of

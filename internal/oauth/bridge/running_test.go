@@ -17,7 +17,7 @@ func TestRevokingEndsTheCallsUnderWay(t *testing.T) {
 	c, theirs := w.connected(t, w.ep, alice, "claude"), w.connected(t, w.ep, bob, "cursor")
 	run := func(server *world, grant id.Grant) (ended chan struct{}, done func() bool) {
 		ended = make(chan struct{})
-		return ended, server.service.Running(grant, func() { close(ended) })
+		return ended, server.service.Running(server.ep.Organization, grant, func() { close(ended) })
 	}
 	var calls []chan struct{}
 	var dones []func() bool
@@ -80,10 +80,33 @@ func TestCallsAreCheckedWhenHearingBeginsAnew(t *testing.T) {
 	w := newWorld(t)
 	c := w.connected(t, w.ep, alice, "claude")
 	var ended atomic.Bool
-	done := w.service.Running(c.issued.grant, func() { ended.Store(true) })
+	done := w.service.Running(w.ep.Organization, c.issued.grant, func() { ended.Store(true) })
 	w.Exec(t, "alter table grants disable trigger grants_notify")
 	w.Exec(t, "update grants set revoked_at = now(), revoked_why = 'by_user'")
 	w.service.running.heard(w.service, "")
+	eventually(t, "the call ends", ended.Load)
+	if !done() {
+		t.Error("not told why")
+	}
+}
+
+// Between the admission of a call and its registration the grant can be taken
+// away: the notice names a grant that has no call yet.
+func TestACallThatRegistersAfterTheNoticeEndsToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.connected(t, w.ep, alice, "claude")
+	token := w.access(t, c)
+	w.admitted(t, w.ep, token)
+	if err := w.service.Revoke(t.Context(), c.who, c.issued.grant); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the notice is heard", func() bool {
+		_, err := w.service.Admit(t.Context(), w.ep, token)
+		return err != nil
+	})
+	var ended atomic.Bool
+	done := w.service.Running(w.ep.Organization, c.issued.grant, func() { ended.Store(true) })
 	eventually(t, "the call ends", ended.Load)
 	if !done() {
 		t.Error("not told why")
