@@ -125,7 +125,7 @@ func (s *Service) cameBackWithout(ctx context.Context, in *SignIn, w way, query 
 		return s.denied(ctx, in)
 	case w.Kind == wayOAuth:
 		// Switched on and not set up completely, say without a consent page.
-		s.known.oauthBroken(in.Endpoint)
+		s.known.noteBroken(in.Endpoint, in.ID)
 		return fault.Wrap(errors.New("authorization ended with "+cut(code, 40)), fault.Unavailable, "upstream_authorization",
 			"You are not signed in: the app's own sign-in page answered with an error. Try again; if it stays, its owner must look at the project's OAuth server settings.")
 	case query.Get("error_code") == "user_banned":

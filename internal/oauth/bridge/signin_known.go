@@ -38,7 +38,7 @@ type authKey struct {
 	organization id.Organization
 	project      id.Project
 	origin, key  string
-	kind         string // metadata or settings
+	kind         string // metadata, settings, or what a client or a sign-in of ours met there
 }
 
 type authFact struct {
@@ -85,10 +85,17 @@ func (k *knownAuth) settings(ctx context.Context, ep *tenants.Endpoint) (supabas
 	return fact.settings, err
 }
 
-// oauthBroken notes that the OAuth server is on and does not work, until its
-// metadata is read again.
-func (k *knownAuth) oauthBroken(ep *tenants.Endpoint) {
-	k.table.Set(keyOf(ep, "metadata"), authFact{until: k.now().Add(metadataFor)})
+// noteBroken notes that the OAuth server, which is on, did not work for a
+// sign-in. It counts for that one only: its browser says so, and a browser can
+// say anything.
+func (k *knownAuth) noteBroken(ep *tenants.Endpoint, in id.SignIn) {
+	k.table.Set(keyOf(ep, "broken for "+in.String()), authFact{until: k.now().Add(signInLifetime)})
+}
+
+// brokenFor reports whether the OAuth server did not work for a sign-in.
+func (k *knownAuth) brokenFor(ep *tenants.Endpoint, in id.SignIn) bool {
+	_, ok := k.table.GetIfPresent(keyOf(ep, "broken for "+in.String()))
+	return ok
 }
 
 // get asks once for all who wait, and not on behalf of one of them.

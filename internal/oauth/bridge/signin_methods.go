@@ -56,7 +56,7 @@ func (s *Service) methods(ctx context.Context, in *SignIn, onOwnHost bool) (Meth
 	if err != nil {
 		return Methods{}, err
 	}
-	oauth, err := s.usesOAuth(ctx, ep, set)
+	oauth, err := s.usesOAuth(ctx, in, set)
 	if err != nil || oauth {
 		return Methods{OAuth: oauth}, err
 	}
@@ -123,13 +123,16 @@ func providerName(name string) bool {
 // usesOAuth decides between the project's own OAuth server and our pages. A
 // choice of the builder's holds; else the OAuth server is used where it can
 // be.
-func (s *Service) usesOAuth(ctx context.Context, ep *tenants.Endpoint, set signInRow) (bool, error) {
+func (s *Service) usesOAuth(ctx context.Context, in *SignIn, set signInRow) (bool, error) {
 	switch set.Method {
 	case methodOAuth:
 		return true, nil
 	case methodHosted:
 		return false, nil
 	}
-	on, registers, err := s.known.oauthServer(ctx, ep)
+	if s.known.brokenFor(in.Endpoint, in.ID) {
+		return false, nil
+	}
+	on, registers, err := s.known.oauthServer(ctx, in.Endpoint)
 	return on && (registers || s.usable(set)), err
 }

@@ -30,7 +30,7 @@ func (s *Service) startOAuth(ctx context.Context, in *SignIn) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if used, err := s.usesOAuth(ctx, ep, set); err != nil || !used {
+	if used, err := s.usesOAuth(ctx, in, set); err != nil || !used {
 		return "", errors.Join(err, notOffered(used || err != nil))
 	}
 	client, err := s.standingClient(ctx, ep)

@@ -320,6 +320,11 @@ func TestAHalfConfiguredOAuthServerIsLeftAlone(t *testing.T) {
 	if err != nil || m.OAuth || !m.EmailCode {
 		t.Errorf("methods %+v, %v", m, err)
 	}
+	// Anybody can come back with an error: it changes nobody else's sign-in.
+	other, _ := w.begun(t, w.ep)
+	if m, err := w.service.Methods(t.Context(), other, false); err != nil || !m.OAuth {
+		t.Errorf("another browser is offered %+v, %v", m, err)
+	}
 }
 
 func TestWithoutRegistrationAPastedClientIsUsed(t *testing.T) {
