@@ -261,7 +261,7 @@ func TestWhoIsKnownIsNotAskedToSignIn(t *testing.T) {
 	// Not you?
 	question := b.authorize(claudeCallback)
 	at := strings.Replace(question, "consent", "sign-in", 1)
-	a := b.submit(question, at+"/again")
+	a := b.send(http.MethodPost, at+"/again", formOf("csrf", b.notMe(question)), nil)
 	if a.location != at+"?ways=switch" || len(st.bridge.visits) != 0 {
 		t.Fatalf("%d %s, %d visits", a.status, a.location, len(st.bridge.visits))
 	}

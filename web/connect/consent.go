@@ -27,7 +27,7 @@ func (s *site) question(c echo.Context, in *bridge.SignIn) error {
 		return s.answer(c, in, bridge.Answer{Allow: true, Skipped: true})
 	}
 	p := web.EndUserConsent{
-		CSRF: s.formValue(formSignIn, proof(c)), App: appName(in.Endpoint), Surface: q.Surface, Client: q.ClientName, ClientHost: q.ClientHost,
+		CSRF: s.formValue(formAnswer, asked(proof(c), in.Person)), AgainCSRF: s.formValue(formSignIn, proof(c)), App: appName(in.Endpoint), Surface: q.Surface, Client: q.ClientName, ClientHost: q.ClientHost,
 		Redirect: q.Redirect, Email: q.Email, Scopes: q.Scopes, Reads: toolsOf(q.Reads), Writes: toolsOf(q.Writes), Lifetimes: q.Lifetimes,
 		Action: consentAt(in), AgainAction: signInAt(in) + "/again", Apps: appsAt(in.Endpoint.Resource.Ref),
 	}
@@ -48,6 +48,9 @@ func (s *site) decide(c echo.Context, in *bridge.SignIn) error {
 		return go303(c, signInAt(in))
 	}
 	c.Set(wayKey, consentAt(in))
+	if err := s.checkForm(c, formAnswer, asked(proof(c), in.Person)); err != nil {
+		return err
+	}
 	switch posted(c, "decision") {
 	case "deny":
 		return s.answer(c, in, bridge.Answer{})

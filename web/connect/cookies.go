@@ -112,9 +112,17 @@ func (s *site) checkForm(c echo.Context, kind string, bound seal.Secret) error {
 	return nil
 }
 
+// asked is what an answer to the question is bound to: the browser, and whom
+// the question was shown to. Another person can sign in to the same sign-in in
+// another tab, and has not been asked.
+func asked(cookie seal.Secret, who *bridge.Person) seal.Secret {
+	return seal.NewSecret(string(seal.AD(cookie.Reveal(), who.Issuer, who.Subject)))
+}
+
 // The kinds of forms.
 const (
 	formSignIn = "sign-in"
+	formAnswer = "answer"
 	formVisit  = "visit"
 	formTicket = "ticket"
 )

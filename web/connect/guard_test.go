@@ -155,3 +155,28 @@ func TestProxyThatNamesTheHost(t *testing.T) {
 		}
 	}
 }
+
+// Two tabs of one browser: while the question to Alice stands in one, Bob
+// signs in to the same sign-in in the other. Her answer is not his.
+func TestAnAnswerIsOfThePersonWhoWasAsked(t *testing.T) {
+	t.Parallel()
+	st := newStage(t)
+	b := st.browser(t)
+	question := b.signedIn(claudeCallback, "alice@example.test")
+	hers := formOf("decision", "allow", "reach", "all", "lifetime", "86400", "csrf", b.csrf(question))
+	at := strings.Replace(question, "consent", "sign-in", 1)
+	if a := b.send(http.MethodPost, at+"/again", formOf("csrf", b.notMe(question)), nil); a.status != http.StatusSeeOther {
+		t.Fatalf("not me: %d", a.status)
+	}
+	st.bridge.outcome = bridge.Outcome{Person: st.person(st.acme, "bob@example.test")}
+	if a := b.get("/connect/callback?state=" + at[strings.LastIndex(at, "/")+1:]); a.location != question {
+		t.Fatalf("Bob is sent to %s", a.location)
+	}
+	if a := b.send(http.MethodPost, question, hers, nil); a.status != http.StatusForbidden || len(st.bridge.answers) != 0 {
+		t.Errorf("Alice's answer counts for Bob: %d, %v", a.status, st.bridge.answers)
+	}
+	his := formOf("decision", "allow", "reach", "all", "lifetime", "86400", "csrf", b.csrf(question))
+	if a := b.send(http.MethodPost, question, his, nil); a.status != http.StatusSeeOther || len(st.bridge.answers) != 1 {
+		t.Errorf("Bob's own answer: %d, %v", a.status, st.bridge.answers)
+	}
+}

@@ -58,7 +58,7 @@ func (s *site) pages() *echo.Echo {
 	e.GET(completePath+":id", s.complete)
 
 	e.GET(consentPath+":id", s.opened(s.question))
-	e.POST(consentPath+":id", s.opened(s.ownForm(s.decide)))
+	e.POST(consentPath+":id", s.opened(s.decide))
 
 	e.GET(appsPath+":ref", s.apps)
 	e.POST(appsPath+":ref/sign-out", s.visited(s.signOut))

@@ -167,6 +167,18 @@ func (b *browser) csrf(page string) string {
 	return match[1]
 }
 
+var notMeValue = regexp.MustCompile(`id="again" hidden[^>]*>\s*<input[^>]*value="([^"]+)"`)
+
+// notMe is what the "Not you?" form of a question carries.
+func (b *browser) notMe(question string) string {
+	b.t.Helper()
+	match := notMeValue.FindStringSubmatch(b.get(question).body)
+	if match == nil {
+		b.t.Fatalf("%s has no way to say that it is not me", question)
+	}
+	return match[1]
+}
+
 // submit sends a form of a page to an address.
 func (b *browser) submit(page, to string, pairs ...string) answer {
 	b.t.Helper()
