@@ -264,7 +264,7 @@ func (s *Service) backTo(in *SignIn, params url.Values) string {
 
 // limited counts a try of an address at a surface.
 func (s *Service) limited(ctx context.Context, what string, ep *tenants.Endpoint, v Visitor, n int, window time.Duration) error {
-	retry, ok, err := s.limits.take(ctx, what, ep.Surface.String()+" "+v.Address, n, window)
+	retry, ok, err := s.limits.take(ctx, what, ep.Surface.String()+" "+addressKey(v.Address), n, window)
 	switch {
 	case err != nil:
 		return orAway(err)

@@ -279,3 +279,23 @@ func FuzzAuthorizeQuery(f *testing.F) {
 		}
 	})
 }
+
+// A household has 2^64 addresses: they are one visitor.
+func TestTriesOfOneIPv6NetworkAreCountedTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	try := func(address string) error {
+		return w.service.limited(t.Context(), "register", w.ep, Visitor{Address: address}, 2, authorizeIn)
+	}
+	for _, address := range []string{"2001:db8:1:2::1", "2001:db8:1:2:ffff::2"} {
+		if err := try(address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := try("2001:db8:1:2:3:4:5:6"); !fault.Is(err, fault.RateLimited) {
+		t.Errorf("a third address of the network: %v", err)
+	}
+	if err := try("2001:db8:1:3::1"); err != nil {
+		t.Errorf("another network: %v", err)
+	}
+}
