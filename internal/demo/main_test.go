@@ -30,13 +30,12 @@ func TestMain(m *testing.M) {
 		go func() {
 			done <- Run(ctx, Options{Out: io.Discard, Log: os.Stderr, ReadyFile: file, Version: "test", Port: AnyPort})
 		}()
-		code := 1
 		if err := awaitReady(file, done); err != nil {
 			fmt.Fprintln(os.Stderr, "start demo:", err)
 			stop()
 			return 1
 		}
-		code = localpg.Run(m) // the tests' own services share a server
+		code := localpg.Run(m) // the tests' own services share a server
 		stop()
 		if err := <-done; err != nil {
 			fmt.Fprintln(os.Stderr, "stop demo:", err)
