@@ -81,6 +81,7 @@ type Service struct {
 	firstCalls *otter.Cache[grantKey, struct{}]           // used.go
 	limits     *limits                                    // limits.go
 	known      *knownAuth                                 // signin_known.go
+	told       *strangerStories                           // steps.go
 }
 
 // The times of the design (section 5, Tokens).
@@ -125,6 +126,9 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
 	if s.firstCalls, err = newFirstCalls(); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
+	if s.told, err = newStrangerStories(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
 	s.running = &running{calls: map[id.Grant]map[*call]struct{}{}}

@@ -54,3 +54,35 @@ func TestTheStoryOfAConnectionIsOneAttempt(t *testing.T) {
 		t.Errorf("the last step is %+v", last)
 	}
 }
+
+// Whoever asks without end, and proves nothing, fills nobody's story, and takes
+// no room in it from others.
+func TestStrangersCannotFillTheStory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	try := func(address string) {
+		for range strangerSteps + 30 {
+			w.service.step(w.ep, Visitor{Address: address}, events.Step{Kind: events.StepToken, Failed: true, Code: "invalid_client"})
+			w.service.step(w.ep, Visitor{Address: address}, events.Step{Kind: events.StepMetadata})
+		}
+	}
+	try("192.0.2.1")
+	if n := len(w.steps.of(w.ep.Surface, events.StepToken)); n != strangerSteps {
+		t.Errorf("%d failures are kept", n)
+	}
+	if n := len(w.steps.of(w.ep.Surface, events.StepMetadata)); n != strangerSteps {
+		t.Errorf("%d reads are kept", n)
+	}
+	try("192.0.2.2")
+	w.clock.Advance(strangerIn)
+	try("192.0.2.1")
+	if n := len(w.steps.of(w.ep.Surface, events.StepToken)); n != 3*strangerSteps {
+		t.Errorf("%d failures are kept of three", n)
+	}
+	sales := w.surface(t, w.builder, w.project, "acme", "sales", nil)
+	w.service.step(sales, Visitor{Address: "192.0.2.1"}, events.Step{Kind: events.StepMetadata})
+	w.service.step(w.ep, Visitor{Address: "192.0.2.1"}, events.Step{Kind: events.StepToken, Failed: true, Grant: id.New[id.GrantKind]()})
+	if len(w.steps.of(sales.Surface, events.StepMetadata)) != 1 || len(w.steps.of(w.ep.Surface, events.StepToken)) != 3*strangerSteps+1 {
+		t.Error("another surface's, or a grant's, is not kept")
+	}
+}
