@@ -136,10 +136,10 @@ func (w *served) connectedApps(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(body), `href="`+w.base+`/connect/apps/`)
+	_, after, found := strings.Cut(string(body), `href="`+w.pages+`/connect/apps/`)
 	ref, _, _ := strings.Cut(after, `"`)
 	if !found || ref == "" {
 		t.Fatalf("no link to Connected apps: %s", body)
 	}
-	return w.base + "/connect/apps/" + ref
+	return w.pages + "/connect/apps/" + ref
 }

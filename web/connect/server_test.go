@@ -33,7 +33,8 @@ func TestMain(m *testing.M) { localpg.TestMain(m) }
 // project, and an AI app's callback.
 type served struct {
 	db      *dbtest.Database
-	base    string // of the pages, and of the surface's path form
+	base    string // of the surface's path form
+	pages   string // of the pages
 	issuer  string
 	project *standin.Project
 	log     *logBook
@@ -56,9 +57,15 @@ tools:
     annotations: { destructive: true, idempotent: true }
 `
 
-// newServed starts it all. Browsers know the project's own host as
-// acme.surfaces.localhost.
+// newServed starts it all, with the pages on the shared host. Browsers know the
+// project's own host as acme.surfaces.localhost.
 func newServed(t *testing.T, o standin.Options) *served {
+	t.Helper()
+	return newServedAt(t, o, "localhost")
+}
+
+// newServedAt has the pages on a host of their own.
+func newServedAt(t *testing.T, o standin.Options, pagesHost string) *served {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,9 +73,9 @@ func newServed(t *testing.T, o standin.Options) *served {
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	w := &served{db: dbtest.NewDatabase(t), base: "http://localhost:" + port, log: &logBook{}}
-	w.issuer = w.base + "/acme/mcp"
+	w.issuer, w.pages = w.base+"/acme/mcp", "http://"+pagesHost+":"+port
 	o.Postgres, o.Schema, o.Users = localpg.Shared(t), standin.CRM, standin.CRMUsers()
-	o.RedirectURLs = []string{w.base + "/connect/callback**"}
+	o.RedirectURLs = []string{w.pages + "/connect/callback**"}
 	if w.project, err = standin.Start(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +98,7 @@ func (w *served) run(t *testing.T, listener net.Listener) {
 	ctx := context.Background()
 	cfg, err := app.LoadConfig([]string{
 		"CHUMBO_PUBLIC_URL=" + w.base, "CHUMBO_SURFACE_DOMAIN=surfaces.localhost", "CHUMBO_DATABASE_URL=" + w.db.ServerDSN, "CHUMBO_MASTER_KEY=" + seal.GenerateKey().Reveal(),
-		"CHUMBO_ALLOW_PRIVATE_HOSTS=true", "CHUMBO_REQUIRE_OWNERSHIP=false",
+		"CHUMBO_ALLOW_PRIVATE_HOSTS=true", "CHUMBO_REQUIRE_OWNERSHIP=false", "CHUMBO_PAGES_URL=" + w.pages,
 	})
 	if err != nil {
 		t.Fatal(err)
