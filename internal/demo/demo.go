@@ -86,7 +86,13 @@ func run(ctx context.Context, o Options, closed func(error)) error {
 	}
 
 	progress("Starting the stand-in Supabase project …")
-	project, err := standin.Start(ctx, standin.Options{Postgres: postgres, Schema: standin.CRM, Users: standin.CRMUsers()})
+	project, err := standin.Start(ctx, standin.Options{
+		Postgres: postgres, Schema: standin.CRM, Users: standin.CRMUsers(),
+		RedirectURLs: []string{cfg.PublicURL + "/connect/callback**"},
+		Mailed: func(to string, m standin.Mail) { // nothing leaves this machine: the terminal is the mailbox
+			progress("\nMail to %s: %s\n  code %s, or in the same browser %s", to, m.Subject, m.Code, m.Link)
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("start stand-in project: %w", err)
 	}

@@ -138,9 +138,13 @@ const pkcePrefix = "pkce_"
 
 func (a *authServer) sendLink(p *person, kind, to string, flow *flowState) {
 	link, code, _ := a.makeLink(p, kind, to, flow)
+	m := sentMail{To: p.Email, Subject: mailSubjects[kind], Link: link, Code: code}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.state.outbox = append(a.state.outbox, sentMail{To: p.Email, Subject: mailSubjects[kind], Link: link, Code: code})
+	a.state.outbox = append(a.state.outbox, m)
+	a.mu.Unlock()
+	if a.cfg.mailed != nil {
+		a.cfg.mailed(m.To, a.shown(m))
+	}
 }
 
 // mailTokenOf looks a token up without using it: by the hash of a link, or by

@@ -65,10 +65,11 @@ type authConfig struct {
 	anonymousOn     bool          // anonymous sign-ins are allowed
 	noMailCodes     bool          // mails show the link only
 	mailInterval    time.Duration // between mails to one address; 0 means a minute
-	mailQuota       int           // mails in all per hour while confirmationOn; 0 means no limit
-	limitHeader     string        // header that carries the client's address; empty switches the buckets off
-	limitConnection bool          // the buckets are per address of the connection
-	captcha         captchaCheck  // nil means that none is needed
+	mailed          func(to string, m Mail)
+	mailQuota       int          // mails in all per hour while confirmationOn; 0 means no limit
+	limitHeader     string       // header that carries the client's address; empty switches the buckets off
+	limitConnection bool         // the buckets are per address of the connection
+	captcha         captchaCheck // nil means that none is needed
 
 	totpEnrollOff  bool          // no new factors
 	totpVerifyOff  bool          // no challenges and codes

@@ -56,6 +56,10 @@ type Options struct {
 	NoMailCodes     bool          // mails show a link only, as Supabase's default templates do
 	MailInterval    time.Duration // between mails to one address; 0 means a minute
 
+	// Mailed is told of every message that the project sends, before the answer
+	// to who asked for it. nil means that only Mails tells.
+	Mailed func(to string, m Mail)
+
 	// Captcha is the captcha provider: it says whether a widget's token is
 	// good. A token is good once. nil means that no captcha is needed.
 	Captcha func(token string) bool
@@ -212,6 +216,7 @@ func authConfigOf(o Options) authConfig {
 		anonymousOn:     o.AnonymousOn,
 		noMailCodes:     o.NoMailCodes,
 		mailInterval:    o.MailInterval,
+		mailed:          o.Mailed,
 		totpEnrollOff:   o.TOTPEnrollOff,
 		totpVerifyOff:   o.TOTPVerifyOff,
 		lowAALLifetime:  o.LowAALLifetime,

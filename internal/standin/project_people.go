@@ -18,13 +18,19 @@ type Mail struct {
 func (p *Project) Mails(address string) []Mail {
 	var mails []Mail
 	for _, m := range p.auth.mailsTo(address) {
-		mail := Mail{Subject: m.Subject, Link: m.Link, Code: m.Code}
-		if p.auth.cfg.noMailCodes {
-			mail.Code = ""
-		}
-		mails = append(mails, mail)
+		mails = append(mails, p.auth.shown(m))
 	}
 	return mails
+}
+
+// shown is a message as its reader has it: with a code where the project's
+// templates show one.
+func (a *authServer) shown(m sentMail) Mail {
+	mail := Mail{Subject: m.Subject, Link: m.Link, Code: m.Code}
+	if a.cfg.noMailCodes {
+		mail.Code = ""
+	}
+	return mail
 }
 
 // EnrollTOTP gives the user of that email a verified second factor, as they

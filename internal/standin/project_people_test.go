@@ -87,11 +87,16 @@ func TestEnrolledPersonIsAskedForACode(t *testing.T) {
 
 func TestMailsReachTheirAddressOnly(t *testing.T) {
 	t.Parallel()
-	p := startCRM(t, nil)
+	var to string
+	var told Mail
+	p := startCRM(t, func(o *Options) { o.Mailed = func(address string, m Mail) { to, told = address, m } })
 	answer(t, post(t, p, "/otp", "", map[string]any{"email": AliceEmail, "create_user": false}))
 	mails := p.Mails(AliceEmail)
 	if len(mails) != 1 || len(mails[0].Code) != 6 || !strings.HasPrefix(mails[0].Link, p.Issuer()+"/verify?token=") {
 		t.Fatalf("mails: %+v", mails)
+	}
+	if to != AliceEmail || told != mails[0] {
+		t.Errorf("told of %+v to %s", told, to)
 	}
 	if others := p.Mails(BobEmail); len(others) != 0 {
 		t.Fatalf("bob got %+v", others)
