@@ -94,11 +94,14 @@ func TestConnectionsPageSaysWhatBrokeAndWhatToDo(t *testing.T) {
 	}
 	s.attempted(t, live, "client-a", "Claude <script>", time.Hour, "", wholeWay...)
 	s.attempted(t, live, "client-b", "Cursor", 3*time.Hour, "wrong_credentials", wholeWay[:7]...)
+	s.attempted(t, live, "client-e", "Windsurf", 30*time.Hour, "by_user", append(wholeWay[:10:10], events.StepEnded)...)
+	s.attempted(t, live, "grt_0190a1b2c3d4e5f60718293a4b5c6d7e", "", 31*time.Hour, "", events.StepFirstCall)
 	all := s.alice.open(t, path)
 	text := read(all)
 	for _, want := range []string{
 		"In the last 24 hours 1 attempt connected and 1 failed.", "Claude <script>", "1.4.2", "Read where to sign in 3 times", "Called for the first time", "after 9 s",
 		"Sign-in failed. The email address or the password was wrong.", "What to do", "Trace id 0123456789abcdef0123456789abcdef",
+		"The person took the access away in Connected apps.", "A personal token 1.4.2 connected", "Grant grt_0190a1b2c3d4e5f60718293a4b5c6d7e",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q: %s", want, text)
@@ -127,7 +130,7 @@ func TestConnectionsPageSaysWhatBrokeAndWhatToDo(t *testing.T) {
 	if p := s.bob.open(t, path); p.status != http.StatusNotFound || strings.Contains(p.text, "Cursor") {
 		t.Errorf("Bob opens Alice's connections: %d", p.status)
 	}
-	if text := read(s.alice.open(t, at+"/main")); !strings.Contains(text, "In the last 7 days 1 attempt connected and 1 failed.") || !strings.Contains(text, "Cursor was the last that failed") ||
+	if text := read(s.alice.open(t, at+"/main")); !strings.Contains(text, "In the last 7 days 2 attempts connected and 1 failed.") || !strings.Contains(text, "Cursor was the last that failed") ||
 		!strings.Contains(text, "The email address or the password was wrong.") {
 		t.Errorf("the overview does not tell what failed last: %s", text)
 	}
