@@ -53,7 +53,7 @@ func TestPersonalTokenIsShownOnce(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	a = alice.submit(page, page+"/tokens", "name", "my script", "days", "7")
-	says(t, textOf(a.body), "Copy it now", "chp_", "my script", "only reads")
+	says(t, textOf(a.body), "Copy it now", "chp_", "A program sends it to ", "Authorization: Bearer", "my script", "only reads")
 	for _, g := range st.bridge.grants {
 		if !g.ReadOnly || time.Until(g.ExpiresAt) > 7*24*time.Hour {
 			t.Errorf("%+v", g.AccessGrant)
