@@ -195,6 +195,36 @@ func TestWeStopBeforeTheProjectDoes(t *testing.T) {
 	}
 }
 
+// A code is tried at each authenticator app of its person, and each of these
+// tries counts.
+func TestEveryAuthenticatorTriedIsCounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hosted(func(o *standin.Options) { o.RateLimits = true }))
+	for range 3 {
+		if _, err := w.project.EnrollTOTP(t.Context(), alice); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, _ := w.begun(t, w.ep)
+	there := w.onOwnHost(t, in)
+	if out, err := w.service.Password(t.Context(), there, alice, crmPassword, "", visitor); err != nil || !out.Factor {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	w.project.ForgetRequests()
+	for range 5 {
+		_, err := w.service.VerifyFactor(t.Context(), there, "000000", visitor)
+		wantFault(t, err, fault.Invalid, "factor_wrong")
+	}
+	_, err := w.service.VerifyFactor(t.Context(), there, "000000", visitor)
+	wantFault(t, err, fault.RateLimited, "too_many_tries")
+	if n := len(w.project.RequestsTo("/auth/v1/factors/")); fault.From(err).Cause != nil || n != 2*factorCalls(w.ep).n {
+		t.Errorf("%d calls, then %v", n, err)
+	}
+	if !there.Factor {
+		t.Error("the sign-in is lost")
+	}
+}
+
 func TestAProjectsOwnRefusalSaysWhen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, hosted())

@@ -160,7 +160,12 @@ func (s *Service) verifyFactor(ctx context.Context, in *SignIn, code string, v V
 // does not say whose it is. The last refusal stands.
 func (s *Service) tryFactors(ctx context.Context, in *SignIn, p pendingSession, code string) (supabase.Tokens, error) {
 	var err error
-	for _, factor := range p.Factors {
+	for i, factor := range p.Factors {
+		if i > 0 { // the first is counted with the try
+			if err := s.limits.allow(ctx, factorCalls(in.Endpoint)); err != nil {
+				return supabase.Tokens{}, err
+			}
+		}
 		var tokens supabase.Tokens
 		if tokens, err = s.tryFactor(ctx, in, p, factor, code); err == nil {
 			return tokens, nil
