@@ -43,7 +43,9 @@ func (s *Service) Running(org id.Organization, grant id.Grant, cancel func()) (d
 	}
 	r.calls[grant][c] = struct{}{}
 	r.mu.Unlock()
-	if !s.stillStands(grantKey{org, grant}) { // heard of before we listened
+	// What was heard before we listened. While the database is away nobody is
+	// asked: hearing begins anew when it is back.
+	if !s.stillStands(grantKey{org, grant}) && !s.databaseAway() {
 		go s.endRevoked([]uuid.UUID{grant.UUID()})
 	}
 	return func() bool {

@@ -130,10 +130,13 @@ func (s *Service) loadStanding(ctx context.Context, key grantKey) (*grantState, 
 	}
 }
 
+// databaseAway reports whether the database did not answer a moment ago.
+func (s *Service) databaseAway() bool { return s.cfg.Now().UnixNano() < s.standing.away.Load() }
+
 // askDatabase runs one quick reading. While the database is away most callers
 // are told at once. No row is errNoGrant.
 func (s *Service) askDatabase(ctx context.Context, fn func(ctx context.Context, q *db.Queries) error, org id.Organization) error {
-	if s.cfg.Now().UnixNano() < s.standing.away.Load() {
+	if s.databaseAway() {
 		return away(errors.New("the database did not answer a moment ago"))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), standingWait)
