@@ -45,7 +45,7 @@ case $at in *authorization_id=*) # the app asks on its own page, unless it was a
   case $back in */connect/callback*) at=$(browse -L -w '%{url_effective}' "$back") ;; esac ;;
 esac
 case $at in */connect/consent/*) # the bridge asks what the client may do
-  csrf=$(sed -n 's/.*name="csrf" value="\([^"]*\)".*/\1/p' "$folder/page" | head -n 1)
+  csrf=$(grep -o 'name="csrf" value="[^"]*"' "$folder/page" | head -n 1 | cut -d '"' -f 4) # of the answer; "Not you?" has another
   back=$(browse -w '%{redirect_url}' "$at" --data-urlencode "csrf=$csrf" -d decision=allow -d reach=all -d lifetime=86400)
   echo "   allowed at ${at%%/consent*}" ;;
 esac
