@@ -6,6 +6,7 @@
 //	authenticate.go  which mode takes a request
 //	bearer.go        the Authorization header (RFC 6750 section 2.1)
 //	direct.go        tokens of the project's Supabase Auth: verification and admission
+//	project_token.go tokens that the project handed to us (the bridge's sessions)
 //	jwt.go           the token's header and claims, strictly read (RFC 7515, RFC 7519)
 //	keyset.go        key sets per project: age, refetch, cooldown
 //	jwks.go          which keys of a key set document are used (RFC 7517)
@@ -14,6 +15,7 @@
 //	reason.go        why a request was not let in, and the fixed texts for it
 //	challenge.go     WWW-Authenticate (RFC 6750 section 3, RFC 9728 section 5.1)
 //	wellknown.go     protected-resource metadata (RFC 9728)
+//	cors.go          preflights of what goes by no cookie
 //
 // It never forwards a token, never stores one, and never answers a tool call.
 package oauth

@@ -11,13 +11,10 @@ import (
 )
 
 const (
-	wellKnown     = "/.well-known"
-	metadataName  = "/oauth-protected-resource"
-	metadataAge   = "public, max-age=60"
-	preflightAge  = "7200" // seconds; the longest that browsers keep
-	corsMethods   = "GET, HEAD, OPTIONS"
-	corsHeaders   = "MCP-Protocol-Version, Authorization, Content-Type, Accept"
-	maxCORSHeader = 1024
+	wellKnown    = "/.well-known"
+	metadataName = "/oauth-protected-resource"
+	metadataAge  = "public, max-age=60"
+	corsMethods  = "GET, HEAD, OPTIONS"
 )
 
 // ResourcePath maps the path of a protected-resource metadata URL to the path
@@ -72,11 +69,7 @@ func ServeMetadata(w http.ResponseWriter, r *http.Request, ep *tenants.Endpoint)
 	case http.MethodGet, http.MethodHead:
 		writeMetadata(w, r.Method, ep)
 	case http.MethodOptions:
-		h.Set("Access-Control-Allow-Methods", corsMethods)
-		h.Set("Access-Control-Allow-Headers", allowedHeaders(r.Header.Get("Access-Control-Request-Headers")))
-		h.Set("Access-Control-Max-Age", preflightAge)
-		h.Set("Vary", "Access-Control-Request-Headers")
-		w.WriteHeader(http.StatusNoContent)
+		Preflight(w, r, corsMethods)
 	default:
 		h.Set("Allow", corsMethods)
 		writeDocument(w, r.Method, http.StatusMethodNotAllowed, "application/problem+json", fault.Problem{
@@ -119,29 +112,4 @@ func writeDocument(w http.ResponseWriter, method string, status int, contentType
 	if method != http.MethodHead {
 		_, _ = w.Write(append(body, '\n'))
 	}
-}
-
-// allowedHeaders names what clients send and whatever else was asked for: the
-// document is public, so no header can do harm. Only header names are echoed.
-func allowedHeaders(asked string) string {
-	allowed := corsHeaders
-	if len(asked) > maxCORSHeader {
-		return allowed
-	}
-	for name := range strings.SplitSeq(asked, ",") {
-		name = strings.TrimSpace(name)
-		if name != "" && isHeaderName(name) && !strings.Contains(strings.ToLower(allowed), strings.ToLower(name)) {
-			allowed += ", " + name
-		}
-	}
-	return allowed
-}
-
-func isHeaderName(s string) bool {
-	for i := range len(s) {
-		if !isAlnum(s[i]) && s[i] != '-' && s[i] != '_' {
-			return false
-		}
-	}
-	return true
 }

@@ -53,8 +53,6 @@ const (
 	maxBody     = 64 << 10
 	metadataAge = "public, max-age=60"
 	keySetAge   = "public, max-age=300"
-	corsAge     = "7200" // seconds; the longest that browsers keep
-	corsHeaders = "MCP-Protocol-Version, Authorization, Content-Type, Accept"
 )
 
 // Serves reports whether a path belongs to the authorization server: one of
@@ -180,40 +178,8 @@ func (x *exchange) sendOn() {
 }
 
 func (x *exchange) preflight() {
-	h := x.header()
-	h.Set("Access-Control-Allow-Methods", endpointMethods[x.what]+", OPTIONS")
-	h.Set("Access-Control-Allow-Headers", allowedHeaders(x.r.Header.Get("Access-Control-Request-Headers")))
-	h.Set("Access-Control-Max-Age", corsAge)
-	h.Set("Vary", "Access-Control-Request-Headers")
 	x.begun = true
-	x.w.WriteHeader(http.StatusNoContent)
-}
-
-// allowedHeaders names what clients send and whatever else was asked for:
-// nothing here goes by a cookie, so no header can do harm. Only header names
-// are echoed.
-func allowedHeaders(asked string) string {
-	allowed := corsHeaders
-	if len(asked) > 1024 {
-		return allowed
-	}
-	for name := range strings.SplitSeq(asked, ",") {
-		name = strings.TrimSpace(name)
-		if name != "" && isHeaderName(name) && !strings.Contains(strings.ToLower(allowed), strings.ToLower(name)) {
-			allowed += ", " + name
-		}
-	}
-	return allowed
-}
-
-func isHeaderName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
+	oauth.Preflight(x.w, x.r, endpointMethods[x.what]+", OPTIONS")
 }
 
 func (x *exchange) header() http.Header { return x.w.Header() }
