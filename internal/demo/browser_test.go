@@ -7,46 +7,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
-)
 
-// newBrowser is a real Chromium. Without one the test is skipped on a
-// developer's machine, and fails in CI.
-func newBrowser(t *testing.T) context.Context {
-	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("no Chromium on this machine")
-		}
-		t.Skip("no Chromium on this machine (Debian: apt-get install chromium)")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
-	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
-	ctx, stop := chromedp.NewContext(allocator)
-	t.Cleanup(func() { stop(); stopAllocator() })
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first run starts the browser
-		t.Fatal(err)
-	}
-	limited, cancel := context.WithTimeout(ctx, 4*time.Minute)
-	t.Cleanup(cancel)
-	return limited
-}
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
+)
 
 // screenshot keeps a picture of the page where CHUMBO_TEST_SCREENSHOTS names a
 // folder.
@@ -86,7 +55,7 @@ func eachLook(t *testing.T, ctx context.Context, name, url string, check func(t 
 	t.Helper()
 	for _, width := range []int64{1440, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			act(t, ctx, chromedp.EmulateViewport(width, 900), colourScheme(scheme), chromedp.Navigate(url))
+			act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme), chromedp.Navigate(url))
 			if check != nil {
 				check(t)
 			}
@@ -145,7 +114,7 @@ func wellMade(t *testing.T, ctx context.Context, page string) {
 
 func TestConnectPageFitsEveryWidthInBothThemes(t *testing.T) {
 	t.Parallel()
-	ctx := newBrowser(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	eachLook(t, ctx, "connect", running.MCPURL, func(t *testing.T) {
 		heading, shown := look(t, ctx, chromedp.Text("h1")), look(t, ctx, chromedp.Text(".copyable-value"))
 		if !strings.HasPrefix(heading, "Connect ") || shown != running.MCPURL {
@@ -165,7 +134,7 @@ func TestConnectPageFitsEveryWidthInBothThemes(t *testing.T) {
 // TestOwnerOfTheDemoSignsInToTheDashboard: with what the demo prints.
 func TestOwnerOfTheDemoSignsInToTheDashboard(t *testing.T) {
 	t.Parallel()
-	ctx := newBrowser(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	eachLook(t, ctx, "sign-in", running.DashboardURL, nil)
 	act(t, ctx, chromedp.Query("[name=password]"), fill("email", running.Owner.Email), fill("password", running.Owner.Password))
 	press(t, ctx, "Sign in", `a[href="/app/projects/crm"]`)
@@ -180,7 +149,7 @@ func TestOwnerOfTheDemoSignsInToTheDashboard(t *testing.T) {
 // TestCopyButtonIsReachedAndShownByKeyboard moves by Tab alone.
 func TestCopyButtonIsReachedAndShownByKeyboard(t *testing.T) {
 	t.Parallel()
-	ctx := newBrowser(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	act(t, ctx, chromedp.Navigate(running.MCPURL), chromedp.KeyEvent("\t"))
 	if focused := look(t, ctx, chromedp.Evaluate[string](`document.activeElement.textContent`)); focused != "Copy" {
 		t.Fatalf("the first Tab leads to %q", focused)
@@ -190,20 +159,11 @@ func TestCopyButtonIsReachedAndShownByKeyboard(t *testing.T) {
 	}
 }
 
-func colourScheme(name string) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
-		})
-		return err
-	})
-}
-
 // TestPersonSignsInWithTheKeyboardAlone walks the app's sign-in and consent
 // pages in a real browser.
 func TestPersonSignsInWithTheKeyboardAlone(t *testing.T) {
 	t.Parallel()
-	ctx := newBrowser(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	back := make(chan url.Values, 1)
 	callback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/callback" {
@@ -222,7 +182,7 @@ func TestPersonSignsInWithTheKeyboardAlone(t *testing.T) {
 	}.Encode()
 	alice := newPerson(t, "alice@example.test")
 	eachLook(t, ctx, "standin-sign-in", start, nil)
-	act(t, ctx, chromedp.EmulateViewport(390, 844), colourScheme("light"), chromedp.Navigate(start), chromedp.Query("input[type=email]"))
+	act(t, ctx, chromedp.EmulateViewport(390, 844), browsertest.Theme("light"), chromedp.Navigate(start), chromedp.Query("input[type=email]"))
 	act(t, ctx, chromedp.SendKeys("input[type=email]", alice.email), chromedp.SendKeys("input[type=password]", alice.password+"\r"),
 		chromedp.Query("button[value=approve]"))
 	wellMade(t, ctx, "consent at 390")
@@ -231,7 +191,7 @@ func TestPersonSignsInWithTheKeyboardAlone(t *testing.T) {
 	if !strings.Contains(consent, "Browser end-to-end") || !strings.Contains(consent, alice.email) {
 		t.Errorf("the consent page does not say who asks and as whom: %s", consent)
 	}
-	act(t, ctx, chromedp.EmulateViewport(1440, 900), colourScheme("dark"))
+	act(t, ctx, chromedp.EmulateViewport(1440, 900), browsertest.Theme("dark"))
 	wellMade(t, ctx, "consent in the dark")
 	screenshot(t, ctx, "standin-consent-dark-1440")
 	act(t, ctx, chromedp.SendKeys("button[value=approve]", "\r"))

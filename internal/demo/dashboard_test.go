@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/chumbo-dev/chumbo/internal/app"
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/db/dbtest"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
 	"github.com/chumbo-dev/chumbo/internal/seal"
@@ -144,7 +145,7 @@ func TestBuilderGoesFromFirstRunToARollback(t *testing.T) {
 	}
 	url := newInstance(t)
 	mcpURL := url + "/acme/mcp"
-	ctx := newBrowser(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 
 	act(t, ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(url), chromedp.Query(`[name="code"]`))
 	bothWidths(t, ctx, "1-first-run")

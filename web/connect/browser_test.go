@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,41 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/chromedp"
-)
 
-// newChromium is a real browser. Without one the test is skipped on a
-// developer's machine, and fails in CI.
-func newChromium(t *testing.T) context.Context {
-	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("no Chromium on this machine")
-		}
-		t.Skip("no Chromium on this machine (Debian: apt-get install chromium)")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
-	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
-	ctx, stop := chromedp.NewContext(allocator)
-	t.Cleanup(func() { stop(); stopAllocator() })
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first run starts the browser
-		t.Fatal(err)
-	}
-	limited, cancel := context.WithTimeout(ctx, 4*time.Minute)
-	t.Cleanup(cancel)
-	return limited
-}
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
+)
 
 // see runs an action that answers something.
 func see[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
@@ -65,15 +34,6 @@ func act(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Vo
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func theme(name string) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
-		})
-		return err
-	})
 }
 
 // fill types into a field as a person would, over what stood there.
@@ -157,7 +117,7 @@ func wellMade(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	for _, width := range []int64{1440, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			act(t, ctx, chromedp.EmulateViewport(width, 900), theme(scheme))
+			act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme))
 			at := fmt.Sprintf("people-%s-%s-%d", name, scheme, width)
 			if folder := os.Getenv("CHUMBO_TEST_SCREENSHOTS"); folder != "" {
 				if err := os.WriteFile(filepath.Join(folder, at+".png"), see(t, ctx, chromedp.FullScreenshot(100)), 0o600); err != nil {

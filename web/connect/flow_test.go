@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 )
 
@@ -31,7 +32,7 @@ func address(t *testing.T, ctx context.Context) string {
 // server, the question, and what Connected apps does with the answer.
 func TestPersonConnectsThroughTheAppsOwnPages(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	w := newServed(t, standin.Options{})
 	to, verifier := w.authorizeURL(t)
 	act(t, ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(to), fill("email", standin.AliceEmail), fill("password", standin.CRMPassword))
@@ -94,7 +95,7 @@ func TestPersonConnectsThroughTheAppsOwnPages(t *testing.T) {
 // TestPersonConnectsThroughTheHostedPages by every way there is.
 func TestPersonConnectsThroughTheHostedPages(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	w := newServed(t, standin.Options{OAuthOff: true, Providers: []string{"github"}, MailInterval: time.Nanosecond})
 	begin := func(landsOn string) (verifier string) {
 		t.Helper()
@@ -182,7 +183,7 @@ func TestPersonConnectsThroughTheHostedPages(t *testing.T) {
 // for it, with a script in the provider's place.
 func TestProjectThatDemandsACaptcha(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	w := newServed(t, standin.Options{OAuthOff: true, MailInterval: time.Nanosecond, Captcha: func(token string) bool { return strings.HasPrefix(token, "solved") }})
 	to, _ := w.authorizeURL(t)
 	act(t, ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(to), fill("email", standin.AliceEmail), fill("password", standin.CRMPassword))

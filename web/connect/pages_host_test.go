@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 )
 
@@ -16,7 +18,7 @@ import (
 // neither host has what is the other's.
 func TestPagesHaveAHostOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	for name, way := range map[string]struct {
 		options standin.Options
 		steps   func(t *testing.T)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -62,7 +63,7 @@ func serveStage(t *testing.T) (st *stage, pages, own string) {
 // TestPagesAreWellMade looks at each page of a sign-in.
 func TestPagesAreWellMade(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	st, pages, own := serveStage(t)
 	st.bridge.question = bridge.Question{
 		ClientName: "Claude", ClientHost: "claude.ai", Lifetimes: []time.Duration{90 * 24 * time.Hour, 30 * 24 * time.Hour, 7 * 24 * time.Hour, 24 * time.Hour},
@@ -118,7 +119,7 @@ func TestPagesAreWellMade(t *testing.T) {
 // TestConnectedAppsAreWellMade looks at the list, empty and full.
 func TestConnectedAppsAreWellMade(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	st, pages, _ := serveStage(t)
 	st.bridge.methods[st.acme.Project.ID] = bridge.Methods{EmailCode: true}
 	st.bridge.outcome = bridge.Outcome{Mailed: true}
@@ -156,7 +157,7 @@ func TestConnectedAppsAreWellMade(t *testing.T) {
 // a browser that follows it, and through every redirect.
 func TestBrowserLetsTheAnswerLeave(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	st, pages, own := serveStage(t)
 	port := pages[strings.LastIndex(pages, ":"):]
 	st.bridge.methods[st.acme.Project.ID] = bridge.Methods{Password: true, OwnHost: own}
@@ -182,7 +183,7 @@ func TestBrowserLetsTheAnswerLeave(t *testing.T) {
 // TestCaptchaWidgetFillsTheForm has a script in the provider's place.
 func TestCaptchaWidgetFillsTheForm(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	st, pages, _ := serveStage(t)
 	st.bridge.methods[st.acme.Project.ID] = bridge.Methods{EmailCode: true, Captcha: bridge.Captcha{Provider: "turnstile", SiteKey: "site-key", Needed: true}}
 	st.bridge.outcome = bridge.Outcome{Mailed: true}

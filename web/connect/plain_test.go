@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 )
 
@@ -69,7 +70,7 @@ func tabTo(t *testing.T, ctx context.Context, selector string) {
 // scripts; and no page takes a second.
 func TestPersonNeedsNeitherScriptsNorMouse(t *testing.T) {
 	t.Parallel()
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 4*time.Minute)
 	w := newServed(t, standin.Options{OAuthOff: true, MailInterval: time.Nanosecond})
 	quick := func(name string) {
 		t.Helper()

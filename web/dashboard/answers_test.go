@@ -2,8 +2,11 @@ package dashboard_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 )
 
 // TestPagesThatFormsLeadToAreWellMade looks at pages that only a form shows:
@@ -11,7 +14,7 @@ import (
 func TestPagesThatFormsLeadToAreWellMade(t *testing.T) {
 	t.Parallel()
 	w, alice, _ := acme(t)
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, w.base, alice.cookies())
 	const project, surface = "/app/projects/acme-crm", "/app/projects/acme-crm/surfaces/main"
 	at := func(path string) {
@@ -23,7 +26,7 @@ func TestPagesThatFormsLeadToAreWellMade(t *testing.T) {
 		act(t, ctx, chromedp.Query(shows))
 		for _, width := range []int64{1440, 390} {
 			for _, scheme := range []string{"light", "dark"} {
-				act(t, ctx, chromedp.EmulateViewport(width, 900), theme(scheme))
+				act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme))
 				wellMadeAsItIs(t, ctx, name)
 			}
 		}

@@ -6,48 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
-)
 
-// newChromium is a real browser. Without one the test is skipped on a
-// developer's machine, and fails in CI.
-func newChromium(t *testing.T) context.Context {
-	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("no Chromium on this machine")
-		}
-		t.Skip("no Chromium on this machine (Debian: apt-get install chromium)")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.Env("TMPDIR="+t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
-	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
-	ctx, stop := chromedp.NewContext(allocator)
-	t.Cleanup(func() { stop(); stopAllocator() })
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil { // the first run starts the browser
-		t.Fatal(err)
-	}
-	limited, cancel := context.WithTimeout(ctx, 6*time.Minute)
-	t.Cleanup(cancel)
-	return limited
-}
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
+)
 
 // see runs an action that answers something.
 func see[T any](t *testing.T, ctx context.Context, action chromedp.Action[T]) T {
@@ -95,15 +63,6 @@ func enter(t *testing.T, ctx context.Context, base string, cookies []*http.Cooki
 	}
 }
 
-func theme(name string) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
-		})
-		return err
-	})
-}
-
 // maxPage is the size no page may reach.
 const maxPage = 100 << 10
 
@@ -114,7 +73,7 @@ func wellMade(t *testing.T, ctx context.Context, name, url string) {
 	t.Helper()
 	for _, width := range []int64{1440, 390} {
 		for _, scheme := range []string{"light", "dark"} {
-			act(t, ctx, chromedp.EmulateViewport(width, 900), theme(scheme), chromedp.Navigate(url))
+			act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme), chromedp.Navigate(url))
 			wellMadeAsItIs(t, ctx, fmt.Sprintf("%s-%s-%d", name, scheme, width))
 		}
 	}

@@ -3,8 +3,11 @@ package dashboard_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 )
 
 // TestChecksArriveOneByOne registers with scripts: the page renders before the
@@ -13,7 +16,7 @@ func TestChecksArriveOneByOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	alice := w.setUp(t)
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, w.base, alice.cookies())
 	act(t, ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(w.base+"/app/register"))
 	follow(t, ctx, chromedp.SendKeys("[name=url]", w.project.URL()+"\r"))
@@ -52,7 +55,7 @@ func TestOrganizationIsMadeInADialog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	alice := w.setUp(t)
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, w.base, alice.cookies())
 	act(t, ctx, chromedp.EmulateViewport(390, 844), chromedp.Navigate(w.base+"/app"), chromedp.Click(".switcher summary"))
 	wellMadeAsItIs(t, ctx, "switcher-390")

@@ -6,9 +6,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -35,7 +37,7 @@ tools:
 func TestPagesBeforeSignInAreWellMade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	wellMade(t, ctx, "setup", w.base+"/")
 	act(t, ctx, chromedp.SendKeys("[name=code]", "not the code"), chromedp.SendKeys("[name=email]", "alice@example.test"), chromedp.SendKeys("[name=password]", alicePassword))
 	follow(t, ctx, chromedp.SendKeys("[name=organization]", "Acme\r"))
@@ -54,7 +56,7 @@ func TestPagesOfABuilderAreWellMade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{project: standin.Options{RegistrationOff: true}})
 	alice := w.setUp(t)
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, w.base, alice.cookies())
 	for name, path := range map[string]string{
 		"projects-empty": "/app", "register": "/app/register", "account": "/app/account", "tokens-empty": "/app/tokens",

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/doctor"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -98,7 +99,7 @@ func (s *surfaceStage) withoutRLS(t *testing.T) {
 func TestPagesOfASurfaceAreWellMade(t *testing.T) {
 	t.Parallel()
 	s := setSurfaceStage(t)
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, s.url, s.alice.cookies())
 	wellMade(t, ctx, "surface-new", s.url+at+"/new")
 	s.alice.post(t, at+"/new", "slug", "fresh", "title", "Fresh", "table", "customers")
@@ -142,7 +143,7 @@ func TestPreviewFollowsWhatIsTyped(t *testing.T) {
 	t.Parallel()
 	s := setSurfaceStage(t)
 	s.publish(t, "main", fileOne)
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, s.url, s.alice.cookies())
 	act(t, ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(s.url+at+"/main/capabilities"), chromedp.Query(`[data-tool="customers_get"]`))
 	if numbers := see(t, ctx, chromedp.Evaluate[string](`document.querySelector(".editor-lines").textContent`)); !strings.HasPrefix(numbers, "1\n2\n3") {
@@ -199,7 +200,7 @@ func TestEditorChecksAndPublishesWithoutScripts(t *testing.T) {
 	s := setSurfaceStage(t)
 	s.publish(t, "main", fileOne)
 	must(t, errorOf(s.builders.SaveDraft(t.Context(), s.alice.principal, "acme", "main", []byte(fileBad))))
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, s.url, s.alice.cookies())
 	act(t, ctx, chromedp.EmulateViewport(390, 844), scripts(false), chromedp.Navigate(s.url+at+"/main/capabilities"),
 		chromedp.Query(`#preview [data-line="5"]`), chromedp.Evaluate[chromedp.Void](`void document.getElementById("file").select()`), paste(fileTwo), chromedp.Click(`[name=do][value=check]`), chromedp.Query(`[data-tool="notes_list"]`))
@@ -218,7 +219,7 @@ func TestSurfaceIsPublishedWithTheKeyboardAlone(t *testing.T) {
 	s := setSurfaceStage(t)
 	s.publish(t, "main", fileOne)
 	must(t, errorOf(s.builders.SaveDraft(t.Context(), s.alice.principal, "acme", "main", []byte(fileTwo))))
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, s.url, s.alice.cookies())
 	reach := func(label string) {
 		t.Helper()
@@ -260,11 +261,11 @@ func TestConnectPageIsWellMade(t *testing.T) {
 	p := w.principal(t, "alice@example.test", alicePassword)
 	w.importSchema(t, p, "acme-crm")
 	w.publish(t, p, "acme-crm", "main", surfaceYAML+"  - tool: archive_customer\n    description: Archive one customer. The customer stays readable.\n    rpc: archive_customer\n    annotations: { destructive: true }\n")
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	url := w.base + "/acme-crm/mcp"
 	wellMade(t, ctx, "connect", url)
 	for _, client := range []string{"cursor", "vscode", "other"} {
-		act(t, ctx, chromedp.EmulateViewport(1440, 900), theme("light"), chromedp.Navigate(url+"?client="+client))
+		act(t, ctx, chromedp.EmulateViewport(1440, 900), browsertest.Theme("light"), chromedp.Navigate(url+"?client="+client))
 		wellMadeAsItIs(t, ctx, "connect-"+client)
 	}
 	shown := func() string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/chumbo-dev/chumbo/internal/browsertest"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -300,7 +301,7 @@ func TestSettingsSayHowPeopleSignIn(t *testing.T) {
 func TestPagesOfConnectionsAreWellMade(t *testing.T) {
 	t.Parallel()
 	s := setSurfaceStage(t)
-	ctx := newChromium(t)
+	ctx := browsertest.Open(t, 6*time.Minute)
 	enter(t, ctx, s.url, s.alice.cookies())
 	s.publish(t, "main", fileOne)
 	wellMade(t, ctx, "connections-direct", s.url+at+"/main/connections")
