@@ -3,12 +3,12 @@
 
 -- name: InsertInvocations :exec
 insert into invocations (organization_id, id, at, surface_id, revision, method, capability, mode, client_id, protocol,
-    outcome, error_kind, duration_us, project_us, result_bytes, request_id, upstream_id)
+    outcome, error_kind, duration_us, project_us, result_bytes, request_id, upstream_id, actor)
 select unnest(@organization_id::uuid[]), unnest(@id::uuid[]), unnest(@at::timestamptz[]), unnest(@surface_id::uuid[]),
     unnest(@revision::integer[]), unnest(@method::text[]), unnest(@capability::text[]), unnest(@mode::text[]),
     unnest(@client_id::text[]), unnest(@protocol::text[]), unnest(@outcome::text[]), unnest(@error_kind::text[]),
     unnest(@duration_us::bigint[]), unnest(@project_us::bigint[]), unnest(@result_bytes::bigint[]),
-    unnest(@request_id::text[]), unnest(@upstream_id::text[]);
+    unnest(@request_id::text[]), unnest(@upstream_id::text[]), unnest(@actor::text[]);
 
 -- name: DeleteInvocationsBefore :execrows
 -- In batches, so that retention never holds a long lock. Worker only.

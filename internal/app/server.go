@@ -137,7 +137,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		return err
 	}
 	s.surfaces, err = mcp.NewHandler(mcp.Config{
-		Directory: s.directory, Hosts: hosts, Authenticator: authenticator.WithBridge(s.bridge), Projects: projects, Keys: keys,
+		Directory: s.directory, Hosts: hosts, Authenticator: authenticator.With(oauth.Doors{Bridge: s.bridge}), Projects: projects, Keys: keys,
 		Recorder: s.recorder, Bridge: s.bridge, Steps: s.steps, Connect: connectPage(s.config.PagesURL, s.log), Logger: s.log, Now: now,
 		Version: opt.Version, CacheBytes: s.config.CacheBytes,
 	})

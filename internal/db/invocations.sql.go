@@ -36,12 +36,12 @@ func (q *Queries) DeleteInvocationsBefore(ctx context.Context, arg DeleteInvocat
 const insertInvocations = `-- name: InsertInvocations :exec
 
 insert into invocations (organization_id, id, at, surface_id, revision, method, capability, mode, client_id, protocol,
-    outcome, error_kind, duration_us, project_us, result_bytes, request_id, upstream_id)
+    outcome, error_kind, duration_us, project_us, result_bytes, request_id, upstream_id, actor)
 select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::timestamptz[]), unnest($4::uuid[]),
     unnest($5::integer[]), unnest($6::text[]), unnest($7::text[]), unnest($8::text[]),
     unnest($9::text[]), unnest($10::text[]), unnest($11::text[]), unnest($12::text[]),
     unnest($13::bigint[]), unnest($14::bigint[]), unnest($15::bigint[]),
-    unnest($16::text[]), unnest($17::text[])
+    unnest($16::text[]), unnest($17::text[]), unnest($18::text[])
 `
 
 type InsertInvocationsParams struct {
@@ -62,6 +62,7 @@ type InsertInvocationsParams struct {
 	ResultBytes    []int64
 	RequestID      []string
 	UpstreamID     []string
+	Actor          []string
 }
 
 // Table: invocations, one row per capability call. COPY does not work under
@@ -85,6 +86,7 @@ func (q *Queries) InsertInvocations(ctx context.Context, arg InsertInvocationsPa
 		arg.ResultBytes,
 		arg.RequestID,
 		arg.UpstreamID,
+		arg.Actor,
 	)
 	return err
 }

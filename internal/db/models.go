@@ -12,6 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
+type APIKey struct {
+	OrganizationID id.Organization
+	ID             id.Key
+	SurfaceID      id.Surface
+	Name           string
+	KeyHash        []byte
+	Hint           string
+	Scopes         []string
+	CreatedBy      id.Builder
+	CreatedAt      time.Time
+	ExpiresAt      *time.Time
+	LastUsedAt     *time.Time
+	RevokedAt      *time.Time
+}
+
 type APIToken struct {
 	OrganizationID id.Organization
 	ID             id.Token
@@ -103,6 +118,16 @@ type DeviceAuthorization struct {
 	ConsumedAt     *time.Time
 }
 
+type DirectClient struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	ClientID       string
+	SurfaceID      id.Surface
+	Name           string
+	FirstSeenAt    time.Time
+	LastUsedAt     time.Time
+}
+
 type Domain struct {
 	OrganizationID id.Organization
 	ID             id.Domain
@@ -155,6 +180,14 @@ type InstanceFact struct {
 	Value []byte
 }
 
+type IntrospectionSecret struct {
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+	Secret         []byte
+	UpdatedBy      id.Builder
+	UpdatedAt      time.Time
+}
+
 type Invocation struct {
 	OrganizationID id.Organization
 	ID             id.Invocation
@@ -173,6 +206,7 @@ type Invocation struct {
 	ResultBytes    int64
 	RequestID      string
 	UpstreamID     string
+	Actor          string
 }
 
 type Member struct {
@@ -262,6 +296,13 @@ type ProjectLogo struct {
 	Digest         []byte
 	Png            []byte
 	CreatedAt      time.Time
+}
+
+type RateWindow struct {
+	Key         []byte
+	WindowStart time.Time
+	Used        int32
+	Leased      int32
 }
 
 type RefreshChain struct {

@@ -41,15 +41,18 @@ var tenantTables = map[string]access{
 	"audit_events":     {"insert", "insert select"},
 	"invocations":      {"select", "delete insert select"},
 
-	"sign_in_settings":  {"insert select update", ""},
-	"oauth_clients":     {"delete insert select update", "delete select"},
-	"upstream_sessions": {"insert select update", "delete select update"},
-	"end_user_sessions": {"insert select update", "delete select"},
-	"sign_ins":          {"insert select update", "delete select"},
-	"grants":            {"insert select update", "select"},
-	"refresh_chains":    {"insert select update", "delete select"},
-	"used_states":       {"insert select", "delete select"},
-	"connection_steps":  {"select", "delete insert select"},
+	"sign_in_settings":      {"insert select update", ""},
+	"oauth_clients":         {"delete insert select update", "delete select"},
+	"upstream_sessions":     {"insert select update", "delete select update"},
+	"end_user_sessions":     {"insert select update", "delete select"},
+	"sign_ins":              {"insert select update", "delete select"},
+	"grants":                {"insert select update", "select"},
+	"refresh_chains":        {"insert select update", "delete select"},
+	"used_states":           {"insert select", "delete select"},
+	"connection_steps":      {"select", "delete insert select"},
+	"api_keys":              {"insert select update", ""},
+	"direct_clients":        {"insert select update", ""},
+	"introspection_secrets": {"delete insert select update", ""},
 }
 
 // systemTables are the instance's, and closed to chumbo_app.
@@ -64,6 +67,7 @@ var systemTables = map[string]access{
 	"device_authorizations": {"", "delete insert select update"},
 	"signing_keys":          {"", "delete insert select update"},
 	"bridge_limits":         {"", "delete insert select update"},
+	"rate_windows":          {"", "delete insert select update"},
 }
 
 // riverTables are River's own, in its schema.
@@ -260,6 +264,10 @@ func seed(t *testing.T, conn *pgx.Conn, name string) id.Organization {
 		"insert into used_states values (@org, 'j', now())",
 		`insert into connection_steps (organization_id, id, at, surface_id, step, outcome, code, address, client_id, client_name, client_version, agent, request_id)
 			values (@org, gen_random_uuid(), now(), @surface, 'challenge', 'ok', '', 'a', '', '', '', '', 'r')`,
+		`insert into api_keys (organization_id, id, surface_id, name, key_hash, hint, scopes, created_by, created_at)
+			values (@org, gen_random_uuid(), @surface, 'a key', sha256(uuid_send(@org::uuid)), 'abcd', '{}', gen_random_uuid(), now())`,
+		"insert into direct_clients values (@org, @project, 'a client', @surface, '', now(), now())",
+		"insert into introspection_secrets values (@org, @surface, 's', gen_random_uuid(), now())",
 	} {
 		args := pgx.StrictNamedArgs{
 			"org": org.UUID(), "name": name, "builder": builder, "project": project, "surface": surface, "upstream": upstream, "grant": grant,

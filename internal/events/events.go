@@ -39,4 +39,5 @@ type Invocation struct {
 	ResultBytes  int
 	RequestID    string // Chumbo-Request-Id
 	Upstream     string // sb-request-id
+	Actor        string // who acted for the subject (RFC 8693 act); empty without one
 }

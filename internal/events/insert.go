@@ -39,6 +39,7 @@ func insert(ctx context.Context, store *db.Store, batch []Invocation) error {
 		p.ResultBytes = append(p.ResultBytes, int64(inv.ResultBytes))
 		p.RequestID = append(p.RequestID, clean(inv.RequestID))
 		p.UpstreamID = append(p.UpstreamID, clean(inv.Upstream))
+		p.Actor = append(p.Actor, clean(inv.Actor))
 	}
 	if len(p.ID) == 0 {
 		return nil

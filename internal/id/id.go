@@ -59,6 +59,8 @@ type (
 	SignInKind struct{}
 	// StepKind marks ids of steps of an attempt to connect.
 	StepKind struct{}
+	// KeyKind marks ids of keys that applications call a surface with.
+	KeyKind struct{}
 )
 
 func (OrganizationKind) prefix() string { return "org" }
@@ -80,6 +82,7 @@ func (UpstreamKind) prefix() string     { return "ups" }
 func (VisitKind) prefix() string        { return "vis" }
 func (SignInKind) prefix() string       { return "sgn" }
 func (StepKind) prefix() string         { return "stp" }
+func (KeyKind) prefix() string          { return "key" }
 
 // The id types of the product's nouns.
 type (
@@ -121,6 +124,8 @@ type (
 	SignIn = ID[SignInKind]
 	// Step identifies one step of an attempt to connect, shown as stp_….
 	Step = ID[StepKind]
+	// Key identifies a key of an application, shown as key_….
+	Key = ID[KeyKind]
 )
 
 // ID is a UUIDv7 tagged with the kind of thing it identifies. The zero value

@@ -205,7 +205,7 @@ func (a *memoryAuth) admit(token string, c *oauth.Caller) {
 	a.callers["Bearer "+token] = c
 }
 
-func (a *memoryAuth) Authenticate(_ context.Context, ep *tenants.Endpoint, h http.Header) (*oauth.Caller, error) {
+func (a *memoryAuth) Authenticate(_ context.Context, ep *tenants.Endpoint, h http.Header, _ string) (*oauth.Caller, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != nil {

@@ -42,7 +42,7 @@ type Hosts interface {
 type Authenticator interface {
 	// Authenticate returns the caller, or an error that holds an
 	// *oauth.Challenge or a *fault.Error.
-	Authenticate(ctx context.Context, ep *tenants.Endpoint, h http.Header) (*oauth.Caller, error)
+	Authenticate(ctx context.Context, ep *tenants.Endpoint, h http.Header, from string) (*oauth.Caller, error)
 	// Refused is told that the project refused the caller's token late, and
 	// returns the challenge to answer with.
 	Refused(ep *tenants.Endpoint, caller *oauth.Caller) *oauth.Challenge

@@ -114,6 +114,11 @@ type memorySession struct {
 
 func (s *memorySession) Token(context.Context) (seal.Secret, error) { return s.give("token", s.err) }
 
+// Claims implements oauth.Session.
+func (s *memorySession) Claims(context.Context) (json.RawMessage, error) {
+	return json.RawMessage(`{}`), nil
+}
+
 func (s *memorySession) Renew(_ context.Context, refused seal.Secret) (seal.Secret, error) {
 	return s.give("renew "+refused.Reveal(), s.renew)
 }

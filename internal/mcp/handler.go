@@ -145,7 +145,7 @@ func (x *exchange) connectPage(ep *tenants.Endpoint) {
 }
 
 func (x *exchange) authenticated(ep *tenants.Endpoint) {
-	caller, err := x.h.cfg.Authenticator.Authenticate(x.r.Context(), ep, x.r.Header)
+	caller, err := x.h.cfg.Authenticator.Authenticate(x.r.Context(), ep, x.r.Header, x.h.cfg.Hosts.ClientAddress(x.r))
 	if err != nil {
 		x.refused(ep, err)
 		return

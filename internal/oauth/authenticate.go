@@ -28,28 +28,21 @@ type Config struct {
 	Projects  int              // bound of remembered key sets; 20,000
 }
 
-// Bridge admits what Chumbo itself issued: access tokens and personal tokens
-// of bridge surfaces. *bridge.Service is one. Errors as Authenticate's.
-type Bridge interface {
-	Admit(ctx context.Context, ep *tenants.Endpoint, token string) (*Caller, error)
-	AdmitPersonal(ctx context.Context, ep *tenants.Endpoint, token string) (*Caller, error)
-}
-
 // Authenticator turns a request's Authorization into a Caller. It is safe for
 // concurrent use.
 type Authenticator struct {
-	now    func() time.Time
-	keys   *keySets
-	memo   *memo
-	bridge Bridge // nil: what Chumbo issues is admitted nowhere
+	now   func() time.Time
+	keys  *keySets
+	memo  *memo
+	doors Doors
 }
 
-// WithBridge is the authenticator that also admits what b issued, at bridge
-// surfaces. It shares keys and memory with the one it is made of, which the
-// bridge itself needs first (see VerifyProjectToken).
-func (a *Authenticator) WithBridge(b Bridge) *Authenticator {
+// With is the authenticator that also opens the doors given. It shares keys and
+// memory with the one it is made of, which the bridge itself needs first (see
+// VerifyProjectToken).
+func (a *Authenticator) With(d Doors) *Authenticator {
 	with := *a
-	with.bridge = b
+	with.doors = d
 	return &with
 }
 
@@ -92,8 +85,9 @@ func New(cfg Config) (*Authenticator, error) {
 //
 // The error is a *Challenge, or a *fault.Error: Unavailable with RetryAfter
 // when the token could not be judged, Forbidden when it lacks a scope that no
-// sign-in could bring.
-func (a *Authenticator) Authenticate(ctx context.Context, ep *tenants.Endpoint, h http.Header) (*Caller, error) {
+// sign-in could bring. from is the client's address: how often somebody may
+// guess is bounded by it.
+func (a *Authenticator) Authenticate(ctx context.Context, ep *tenants.Endpoint, h http.Header, from string) (*Caller, error) {
 	text, why := bearer(h)
 	switch {
 	case why != "":
@@ -118,12 +112,12 @@ func (a *Authenticator) Authenticate(ctx context.Context, ep *tenants.Endpoint, 
 // project's own is none of these, whatever it says.
 func (a *Authenticator) bridged(ctx context.Context, ep *tenants.Endpoint, text string) (*Caller, error) {
 	personal := isPersonalToken(text)
-	if a.bridge == nil || isChumboKey(text) && !personal {
+	if a.doors.Bridge == nil || isChumboKey(text) && !personal {
 		return nil, invalidToken(ep, reasonOtherKind)
 	}
-	admit := a.bridge.Admit
+	admit := a.doors.Bridge.Admit
 	if personal {
-		admit = a.bridge.AdmitPersonal
+		admit = a.doors.Bridge.AdmitPersonal
 	}
 	caller, err := admit(ctx, ep, text)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestModeTable(t *testing.T) {
 			if c.authorization != nil {
 				h["Authorization"] = c.authorization
 			}
-			caller, err := b.auth.Authenticate(t.Context(), &ep, h)
+			caller, err := b.auth.Authenticate(t.Context(), &ep, h, "")
 			if c.mode != "" {
 				if err != nil || caller.Key.Mode != c.mode || caller.Key.Surface != ep.Surface {
 					t.Fatalf("got %+v, %v; want mode %s", caller, err, c.mode)
@@ -93,7 +93,7 @@ func TestPublicCallerIsNobody(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.ep.Access.Modes = []surfaces.Mode{surfaces.ModePublic}
-	c, err := b.auth.Authenticate(t.Context(), b.ep, http.Header{})
+	c, err := b.auth.Authenticate(t.Context(), b.ep, http.Header{}, "")
 	if err != nil {
 		t.Fatalf("authenticate: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestOtherTokenPlacesAreNeverLookedAt(t *testing.T) {
 	for _, h := range []http.Header{
 		{"X-Api-Key": {token}}, {"Apikey": {token}}, {"Cookie": {"access_token=" + token}}, {"Proxy-Authorization": {"Bearer " + token}},
 	} {
-		caller, err := b.auth.Authenticate(t.Context(), b.ep, h)
+		caller, err := b.auth.Authenticate(t.Context(), b.ep, h, "")
 		_ = b.challengeIn(caller, err, reasonNoToken)
 	}
 }

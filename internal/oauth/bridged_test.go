@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -28,6 +29,10 @@ type fakeSession string
 
 func (s fakeSession) Token(context.Context) (seal.Secret, error) {
 	return seal.NewSecret("token of " + string(s)), nil
+}
+
+func (s fakeSession) Claims(context.Context) (json.RawMessage, error) {
+	return json.RawMessage(`{}`), nil
 }
 
 func (s fakeSession) Renew(context.Context, seal.Secret) (seal.Secret, error) {
@@ -65,7 +70,7 @@ func (f *fakeBridge) admit(ep *tenants.Endpoint, token, client string) (*Caller,
 
 func (b *bundle) bridged() (*fakeBridge, *tenants.Endpoint) {
 	f := &fakeBridge{}
-	b.auth = b.auth.WithBridge(f)
+	b.auth = b.auth.With(Doors{Bridge: f})
 	ep := *b.ep
 	ep.Surface = id.New[id.SurfaceKind]()
 	ep.Access.Authorization = surfaces.AuthorizationBridge
@@ -121,7 +126,7 @@ func TestBridgeSurfaceWithoutABridgeAdmitsNobody(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, ep := b.bridged()
-	b.auth = b.auth.WithBridge(nil)
+	b.auth = b.auth.With(Doors{})
 	for _, token := range []string{"alice." + ep.Surface.UUID().String(), "chp_x", b.token(nil)} {
 		b.refuses(ep, token, reasonOtherKind)
 	}

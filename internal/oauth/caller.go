@@ -13,22 +13,30 @@ import (
 // Mode is how a caller was admitted.
 type Mode string
 
-// The modes of CallerKey that this version serves. A personal token is bridge,
-// with its own id as the client.
+// The modes of CallerKey. A personal token is bridge, with its own id as the
+// client.
 const (
-	ModeDirect Mode = "direct"
-	ModeBridge Mode = "bridge"
-	ModePublic Mode = "public"
+	ModeDirect   Mode = "direct"   // a delegated token of the project's Auth
+	ModeBridge   Mode = "bridge"   // a token that Chumbo issued
+	ModeBearer   Mode = "bearer"   // a session of the app's own
+	ModeAPIKey   Mode = "api-key"  // an application's key
+	ModeExternal Mode = "external" // a token of another issuer
+	ModePublic   Mode = "public"   // nobody
 )
+
+// User reports whether callers of the mode are users of the project: their
+// calls carry a token of the project's own, and are refused without it. Calls
+// of all others run as anon.
+func (m Mode) User() bool { return m == ModeDirect || m == ModeBridge || m == ModeBearer }
 
 // CallerKey identifies a caller for everything that is kept by caller. It is
 // always used whole: two callers that differ in any field share nothing.
 type CallerKey struct {
 	Surface id.Surface
 	Mode    Mode
-	Issuer  string // who vouches for Subject: the project's issuer for direct; empty for public
+	Issuer  string // who vouches for Subject: the project's issuer for direct, bridge, bearer and keys the app checks; KeyIssuer; access.issuer; empty for public
 	Subject string // empty for public
-	Client  string // OAuth client id; empty for public
+	Client  string // OAuth client id; of a key made here its id; empty where nobody says
 }
 
 // Caller is the verified identity of one request.
@@ -39,6 +47,8 @@ type Caller struct {
 	Scopes  []string    // granted to the token
 	Role    string      // role claim; "anon" for public
 	Claims  json.RawMessage
+
+	Actor string // who acts for the subject: the outermost act.sub (RFC 8693 section 4.1); empty without one
 
 	Grant   id.Grant // of bridge; zero otherwise
 	Allowed *Allowed // what the grant allows; nil where nothing but scopes limits
@@ -62,6 +72,22 @@ type Session interface {
 	// Renew is called with the token that the project refused, and returns
 	// another one.
 	Renew(ctx context.Context, refused seal.Secret) (seal.Secret, error)
+	// Claims are those of the project's access token, without user_metadata:
+	// a JSON object, never to be changed.
+	Claims(ctx context.Context) (json.RawMessage, error)
+}
+
+// KeyIssuer vouches for keys made here (CallerKey.Issuer).
+const KeyIssuer = "urn:chumbo:keys"
+
+// PolicyClaims are the claims that policy may read, a JSON object without
+// user_metadata; nil for callers without claims (api-key, public). Errors as
+// Session's.
+func (c *Caller) PolicyClaims(ctx context.Context) (json.RawMessage, error) {
+	if c.Session != nil {
+		return c.Session.Claims(ctx)
+	}
+	return c.Claims, nil
 }
 
 // ProjectToken is the project's own token for calls as this caller. Errors as
@@ -73,8 +99,14 @@ func (c *Caller) ProjectToken(ctx context.Context) (seal.Secret, error) {
 	return c.Token, nil
 }
 
-// Missing returns the named scopes the caller does not hold.
-func (c *Caller) Missing(scopes []string) []string { return missing(scopes, c.Scopes) }
+// Missing returns the named scopes the caller does not hold. A session of the
+// app's own is not limited by scopes.
+func (c *Caller) Missing(scopes []string) []string {
+	if c.Key.Mode == ModeBearer {
+		return nil
+	}
+	return missing(scopes, c.Scopes)
+}
 
 // missing returns those wanted that are not held, in order.
 func missing(want, held []string) []string {

@@ -20,7 +20,7 @@ func TestField95_ChallengeBelongsToTheSurfaceOfTheRequest(t *testing.T) {
 		bob  = `Bearer resource_metadata="https://mcp.example.test/.well-known/oauth-protected-resource/bob/sales/mcp"`
 	)
 	for ep, want := range map[*tenants.Endpoint]string{b.ep: acme, other: bob} {
-		caller, err := b.auth.Authenticate(t.Context(), ep, http.Header{})
+		caller, err := b.auth.Authenticate(t.Context(), ep, http.Header{}, "")
 		if got := b.challengeIn(caller, err, reasonNoToken).Header(); got != want {
 			t.Errorf("no token: %s", got)
 		}
@@ -67,7 +67,7 @@ func TestField13_NoByteOfTheRequestReachesTheHeader(t *testing.T) {
 		{"Authorization": {`evil"`}},
 		{"Authorization": {"Bearer " + forged(`{"alg":"evil"}`, `{"iss":"evil"}`, "evil")}},
 	} {
-		_, err := b.auth.Authenticate(t.Context(), b.ep, h)
+		_, err := b.auth.Authenticate(t.Context(), b.ep, h, "")
 		recorder := httptest.NewRecorder()
 		var challenge *Challenge
 		if !asChallenge(err, &challenge) {
@@ -98,7 +98,7 @@ func TestField15_EveryRefusalPointsToTheMetadataWithOneBearerChallenge(t *testin
 		if token != "" {
 			h = bearerHeader(token)
 		}
-		_, err := b.auth.Authenticate(t.Context(), b.ep, h)
+		_, err := b.auth.Authenticate(t.Context(), b.ep, h, "")
 		var challenge *Challenge
 		if !asChallenge(err, &challenge) {
 			t.Fatalf("got %v", err)

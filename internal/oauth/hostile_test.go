@@ -27,7 +27,7 @@ func TestPanicWhileReadingKeysEndsNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		_, err = auth.Authenticate(t.Context(), b.ep, bearerHeader(b.token(nil)))
+		_, err = auth.Authenticate(t.Context(), b.ep, bearerHeader(b.token(nil)), "")
 		if !fault.Is(err, fault.Unavailable) || strings.Contains(err.Error(), "secret") {
 			t.Fatalf("got %v, want unavailable", err)
 		}

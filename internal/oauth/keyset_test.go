@@ -238,7 +238,7 @@ func TestWaitForKeysIsBounded(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun = time.Now()
-		if _, err := b.auth.Authenticate(ctx, b.ep, bearerHeader(token)); !fault.Is(err, fault.Unavailable) {
+		if _, err := b.auth.Authenticate(ctx, b.ep, bearerHeader(token), ""); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("got %v", err)
 		}
 		if waited := time.Since(begun); waited != time.Second {

@@ -69,13 +69,13 @@ func BenchmarkAuthenticateWarm(b *testing.B) {
 	s := setup(b)
 	h := bearerHeader(s.token(nil))
 	ctx := b.Context()
-	if _, err := s.auth.Authenticate(ctx, s.ep, h); err != nil {
+	if _, err := s.auth.Authenticate(ctx, s.ep, h, ""); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, err := s.auth.Authenticate(ctx, s.ep, h); err != nil {
+			if _, err := s.auth.Authenticate(ctx, s.ep, h, ""); err != nil {
 				b.Error(err)
 				return
 			}
@@ -90,7 +90,7 @@ func BenchmarkAuthenticateCold(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s.auth.memo.forget(key)
-		if _, err := s.auth.Authenticate(b.Context(), s.ep, h); err != nil {
+		if _, err := s.auth.Authenticate(b.Context(), s.ep, h, ""); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -103,7 +103,7 @@ func FuzzAuthorization(f *testing.F) {
 	}
 	good := "Bearer " + s.token(nil)
 	f.Fuzz(func(t *testing.T, value string) {
-		caller, err := s.auth.Authenticate(t.Context(), s.ep, http.Header{"Authorization": {value}})
+		caller, err := s.auth.Authenticate(t.Context(), s.ep, http.Header{"Authorization": {value}}, "")
 		if (caller == nil) == (err == nil) {
 			t.Fatalf("%q: caller %v, error %v", value, caller, err)
 		}
@@ -121,7 +121,7 @@ func FuzzToken(f *testing.F) {
 	f.Add(`{"alg":"none"}`, `{"a":{"a":1,"a":2}}`)
 	f.Fuzz(func(t *testing.T, header, payload string) {
 		text := forged(header, payload, "signature")
-		if c, err := s.auth.Authenticate(t.Context(), s.ep, bearerHeader(text)); err == nil {
+		if c, err := s.auth.Authenticate(t.Context(), s.ep, bearerHeader(text), ""); err == nil {
 			t.Fatalf("a forged token was accepted: %+v", c.Key)
 		}
 		parsed, err := parseClaims([]byte(payload))

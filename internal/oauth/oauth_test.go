@@ -240,7 +240,7 @@ func bearerHeader(token string) http.Header {
 }
 
 func (b *bundle) try(ep *tenants.Endpoint, token string) (*Caller, error) {
-	return b.auth.Authenticate(b.t.Context(), ep, bearerHeader(token))
+	return b.auth.Authenticate(b.t.Context(), ep, bearerHeader(token), "")
 }
 
 func (b *bundle) accepts(ep *tenants.Endpoint, token string) *Caller {

@@ -27,16 +27,17 @@ type Purpose string
 
 // The purposes in use.
 const (
-	Cursor      Purpose = "cursor"
-	Catalog     Purpose = "catalog"      // tokens that chumbo_catalog answers to
-	AddressHash Purpose = "address-hash" // MAC: whom a throttle counts, without keeping who
-	CSRF        Purpose = "csrf"         // MAC: what forms of a browser session carry
-	Refresh     Purpose = "refresh"      // MAC: refresh tokens of the bridge
-	SigningKey  Purpose = "signing-key"  // private keys that sign access tokens
-	Upstream    Purpose = "upstream"     // sessions kept at projects' Auth
-	SignInState Purpose = "sign-in"      // what a sign-in carries: verifiers, sessions awaiting a second factor, tickets
-	ClientKey   Purpose = "client-key"   // secrets of our OAuth clients at projects
-	masterCheck Purpose = "master-check"
+	Cursor        Purpose = "cursor"
+	Catalog       Purpose = "catalog"       // tokens that chumbo_catalog answers to
+	AddressHash   Purpose = "address-hash"  // MAC: whom a throttle counts, without keeping who
+	CSRF          Purpose = "csrf"          // MAC: what forms of a browser session carry
+	Refresh       Purpose = "refresh"       // MAC: refresh tokens of the bridge
+	SigningKey    Purpose = "signing-key"   // private keys that sign access tokens
+	Upstream      Purpose = "upstream"      // sessions kept at projects' Auth
+	SignInState   Purpose = "sign-in"       // what a sign-in carries: verifiers, sessions awaiting a second factor, tickets
+	ClientKey     Purpose = "client-key"    // secrets of our OAuth clients at projects
+	Introspection Purpose = "introspection" // secrets that surfaces introspect tokens with
+	masterCheck   Purpose = "master-check"
 )
 
 // KeyBytes is the size of a master key before base64.

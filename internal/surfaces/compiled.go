@@ -8,10 +8,13 @@ import (
 // Format is the number of the compiled form written by this version. A server
 // serves formats it knows (see KnownFormat) and keeps the last one it knows
 // when a newer one is published.
-const Format = 1
+//
+// Format 2 added access beyond oauth and public, and policy. A server that knows
+// only 1 would serve such a revision without its rules.
+const Format = 2
 
 // KnownFormat reports whether this version can serve a compiled form.
-func KnownFormat(n int) bool { return n == Format }
+func KnownFormat(n int) bool { return n == 1 || n == Format }
 
 // Compiled is a revision ready to serve: everything a call needs, nothing that
 // has to be looked up again. It is immutable once stored.
@@ -20,6 +23,7 @@ type Compiled struct {
 	Title        string `json:"title"`
 	Instructions string `json:"instructions,omitempty"`
 	Access       Access `json:"access"`
+	Policy       Policy `json:"policy,omitzero"`
 	Tools        []Tool `json:"tools"` // in the order of the surface file
 }
 
@@ -29,25 +33,111 @@ type Mode string
 // The modes of this version's surface files.
 const (
 	ModeOAuth  Mode = "oauth"
+	ModeBearer Mode = "bearer"  // the app's own sessions
+	ModeAPIKey Mode = "api-key" // keys of applications
 	ModePublic Mode = "public"
 )
 
 // Access is who may call, with every default applied.
 type Access struct {
 	Modes          []Mode   `json:"modes"`                     // declared order
-	Authorization  string   `json:"authorization,omitempty"`   // AuthorizationDirect or AuthorizationBridge when Modes has oauth
+	Authorization  string   `json:"authorization,omitempty"`   // one of the Authorization constants when Modes has oauth
 	Advertise      []string `json:"advertise,omitempty"`       // metadata scopes_supported; left out when empty
 	Require        []string `json:"require,omitempty"`         // every delegated token needs all of these
 	Roles          []string `json:"roles,omitempty"`           // accepted role claims; default [authenticated]
 	AnonymousUsers bool     `json:"anonymous_users,omitempty"` // admit is_anonymous users
 	Origins        []string `json:"origins,omitempty"`         // browser origins allowed; empty means any
 	Scopes         []string `json:"scopes,omitempty"`          // bridge: every scope the surface knows, of advertise, require and the tools
+	Documentation  string   `json:"documentation,omitempty"`   // https URL, for metadata (resource_documentation) and the connect page
+
+	Isolation     Isolation       `json:"isolation,omitempty"`     // direct: IsolationClient, or empty for the project
+	SessionCheck  int             `json:"session_check,omitempty"` // direct and bearer: seconds between two questions whether a session lives; 0 for never
+	ScopesFrom    *ScopesFrom     `json:"scopes_from,omitempty"`   // direct and external: where scopes beyond the token's own come from
+	Issuer        *ExternalIssuer `json:"issuer,omitempty"`        // of AuthorizationExternal
+	Keys          *KeyCheck       `json:"keys,omitempty"`          // api-key: keys that the app itself checks
+	Public        *PublicRate     `json:"public,omitempty"`        // of ModePublic
+	RequiredRoles *RequiredRoles  `json:"required_roles,omitempty"`
+	AAL           string          `json:"aal,omitempty"` // AAL2, or empty
+}
+
+// AAL2 asks for a session with a second factor.
+const AAL2 = "aal2"
+
+// Isolation says how far a client's token of the project reaches.
+type Isolation string
+
+// IsolationClient binds an OAuth client of the project to the first surface
+// that its token was verified at.
+const IsolationClient Isolation = "client"
+
+// ScopesFrom says where scopes come from that the authorization server does not
+// issue. One of the two is set.
+type ScopesFrom struct {
+	Claim    []string  `json:"claim,omitempty"` // path to a claim: a string of words or an array of strings
+	Function *Function `json:"function,omitempty"`
+}
+
+// ExternalIssuer is another authorization server than the project's.
+type ExternalIssuer struct {
+	URL           string         `json:"url"`                // byte for byte, as in iss
+	Audience      []string       `json:"audience,omitempty"` // one of these must be in aud; empty: any token that names its client
+	Clients       []string       `json:"clients,omitempty"`  // the clients accepted; empty: any
+	Introspection *Introspection `json:"introspection,omitempty"`
+}
+
+// Introspection is how tokens that are no JWT are checked (RFC 7662). The
+// client's secret is kept apart from surface files.
+type Introspection struct {
+	Endpoint string `json:"endpoint,omitempty"` // at the issuer's origin; empty: as its metadata says
+	ClientID string `json:"client_id"`
+}
+
+// KeyCheck is the app's function that checks its own keys, called as anon with
+// the key. It answers {subject, client_id, scopes, expires_at}, or null.
+type KeyCheck struct {
+	Function Function `json:"function"`
+}
+
+// PublicRate is how often callers without a credential may call, counted in
+// messages per window.
+type PublicRate struct {
+	Calls   int `json:"calls"`           // of one address; IPv6 by /64
+	Total   int `json:"total,omitempty"` // of all together; 0 for no bound
+	Seconds int `json:"seconds"`         // of the window
+}
+
+// RequiredRoles admits only those signed-in callers whose claim holds one of
+// the roles.
+type RequiredRoles struct {
+	Claim []string `json:"claim"` // path, such as app_metadata role
+	Roles []string `json:"roles"`
+}
+
+// Function names a function of the project that Chumbo itself calls.
+type Function struct {
+	Relation
+	Argument string `json:"argument,omitempty"` // the name of its one argument; empty where it takes none
+}
+
+// Policy decides, beyond access, what a caller sees and may do.
+type Policy struct {
+	Visible    string    `json:"visible,omitempty"` // a CEL rule for every capability; empty for none
+	Allow      *Allow    `json:"allow,omitempty"`   // likewise, with the arguments of a call
+	Context    *Function `json:"context,omitempty"`
+	Authorizer *Function `json:"authorizer,omitempty"`
+}
+
+// Allow is a rule that a call must fulfil.
+type Allow struct {
+	Rule   string `json:"rule"`             // CEL (package policy)
+	Reason string `json:"reason,omitempty"` // told to whom it refuses
 }
 
 // Who the authorization server of an oauth surface is.
 const (
-	AuthorizationDirect = "direct" // the project's Supabase Auth
-	AuthorizationBridge = "bridge" // Chumbo, in front of it
+	AuthorizationDirect   = "direct"   // the project's Supabase Auth
+	AuthorizationBridge   = "bridge"   // Chumbo, in front of it
+	AuthorizationExternal = "external" // another issuer (Access.Issuer)
 )
 
 // Bridged reports whether Chumbo is the surface's authorization server.
@@ -84,6 +174,13 @@ type Tool struct {
 	Template    string          `json:"template,omitempty"` // for ResultText
 	Guidance    Guidance        `json:"guidance"`
 	Budget      int             `json:"budget"` // bytes, text and structure together
+
+	Visible    string          `json:"visible,omitempty"`    // a CEL rule of its own, beside Policy.Visible
+	Allow      *Allow          `json:"allow,omitempty"`      // likewise
+	Permission string          `json:"permission,omitempty"` // what Policy.Authorizer is asked for
+	AAL        string          `json:"aal,omitempty"`        // AAL2, or empty
+	Meta       json.RawMessage `json:"meta,omitempty"`       // for rules and the authorizer; never sent to clients
+	Privileged bool            `json:"privileged,omitempty"` // runs with another's rights (SECURITY DEFINER)
 
 	List *ListPlan `json:"list,omitempty"`
 	Get  *GetPlan  `json:"get,omitempty"`

@@ -26,10 +26,17 @@ type Endpoint struct {
 
 // CanGrant reports whether a sign-in at the surface's authorization server can
 // bring the scope: what the project's own metadata offers in direct mode, what
-// the surface knows in bridge mode.
+// the surface knows in bridge mode, what the surface advertises of another
+// issuer.
 func (e *Endpoint) CanGrant(scope string) bool {
-	if e.Access.Bridged() {
+	if !e.Access.Has(surfaces.ModeOAuth) {
+		return false
+	}
+	switch e.Access.Authorization {
+	case surfaces.AuthorizationBridge:
 		return slices.Contains(e.Access.Scopes, scope)
+	case surfaces.AuthorizationExternal:
+		return slices.Contains(e.Access.Advertise, scope)
 	}
 	return slices.Contains(e.Project.ScopesSupported, scope)
 }
