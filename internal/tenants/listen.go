@@ -128,7 +128,7 @@ func (d *Directory) notified(payload string) {
 // scopeOf is the scope a payload names. What we do not understand, from a
 // newer server's trigger perhaps, is taken as everything.
 func scopeOf(payload string) string {
-	for _, kind := range []string{scopeURL, scopeHost, scopeSurface, scopeProject, ScopeGrant, ScopeUpstream} {
+	for _, kind := range []string{scopeURL, scopeHost, scopeSurface, scopeProject, ScopeGrant, ScopeUpstream, ScopeKey, ScopeClient, ScopeIntrospection} {
 		if strings.HasPrefix(payload, kind) {
 			return payload
 		}

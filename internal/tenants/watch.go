@@ -27,6 +27,10 @@ type watcher struct {
 const (
 	ScopeGrant    = "grant:"    // grant:<uuid>: taken away, narrowed, or a chain of it ended
 	ScopeUpstream = "upstream:" // upstream:<uuid>: the session at the project ended
+
+	ScopeKey           = "key:"           // key:<uuid>: a key of an application was revoked or changed
+	ScopeClient        = "client:"        // client:<uuid of the project>: whose surface an OAuth client belongs to
+	ScopeIntrospection = "introspection:" // introspection:<uuid of the surface>: its client's secret
 )
 
 // Mark is when something was read, for Watch to judge. The zero Mark is never
