@@ -12,6 +12,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -264,7 +265,7 @@ func (s *Service) backTo(in *SignIn, params url.Values) string {
 
 // limited counts a try of an address at a surface.
 func (s *Service) limited(ctx context.Context, what string, ep *tenants.Endpoint, v Visitor, n int, window time.Duration) error {
-	retry, ok, err := s.limits.take(ctx, what, ep.Surface.String()+" "+addressKey(v.Address), n, window)
+	retry, ok, err := s.limits.take(ctx, what, ep.Surface.String()+" "+ratelimit.AddressKey(v.Address), n, window)
 	switch {
 	case err != nil:
 		return orAway(err)

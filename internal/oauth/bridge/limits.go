@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -132,7 +132,7 @@ func factorCalls(ep *tenants.Endpoint) limit {
 
 // triesBy are tries from one address.
 func triesBy(ep *tenants.Endpoint, v Visitor) limit {
-	return limit{"tries by address", ofProject(ep) + " " + addressKey(v.Address), 20, 5 * time.Minute}
+	return limit{"tries by address", ofProject(ep) + " " + ratelimit.AddressKey(v.Address), 20, 5 * time.Minute}
 }
 
 // triesAt are guesses at one person's password, mailed code or second factor.
@@ -148,20 +148,4 @@ func mailsTo(ep *tenants.Endpoint, email string) limit {
 
 func ofProject(ep *tenants.Endpoint) string {
 	return ep.Organization.String() + " " + ep.Project.ID.String()
-}
-
-// addressKey counts an IPv6 network of 64 bits as one: that much is given to
-// one household. An address nobody could tell is counted with its like.
-func addressKey(address string) string {
-	a, err := netip.ParseAddr(strings.TrimSpace(address))
-	if err != nil {
-		return ""
-	}
-	a = a.Unmap().WithZone("")
-	if a.Is6() {
-		if network, err := a.Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return a.String()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -20,7 +21,7 @@ const agentLength = 120
 // the rest is filled in here. It never blocks.
 func (s *Service) step(ep *tenants.Endpoint, v Visitor, st events.Step) {
 	if st.Grant.IsZero() && (st.Failed || st.Kind == events.StepMetadata) &&
-		!s.told.room(strangerKey{ep.Surface, st.Kind, addressKey(v.Address)}, s.cfg.Now()) {
+		!s.told.room(strangerKey{ep.Surface, st.Kind, ratelimit.AddressKey(v.Address)}, s.cfg.Now()) {
 		return
 	}
 	st.Organization, st.Surface = ep.Organization, ep.Surface
@@ -60,7 +61,7 @@ const (
 type strangerKey struct {
 	surface id.Surface
 	kind    events.StepKind
-	address string // as addressKey gives it; in memory only
+	address string // as ratelimit.AddressKey gives it; in memory only
 }
 
 // strangerStories counts the steps of those who have not shown who they are.

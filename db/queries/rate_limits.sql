@@ -1,5 +1,6 @@
--- Table: rate_windows, what was leased of a rate limit in its current window.
--- All of these run as chumbo_system.
+-- Table: rate_windows, what was leased of a rate limit in its current window. The
+-- file is not named after it: Go leaves out files that end in _windows. All of
+-- these run as chumbo_system.
 
 -- name: LeaseRate :one
 -- Leases up to a block, which is never more than the bound, in the window that
@@ -14,6 +15,9 @@ on conflict (key) do update set
 where w.window_start < excluded.window_start or w.used < sqlc.arg(bound)::integer
 returning w.leased, w.window_start;
 
--- name: DeleteRateWindowsBefore :execrows
+-- name: DeleteRateWindows :execrows
+-- Those that began before the one time or, by a wrong clock, after the other.
 -- In batches, so that clean-up never holds a long lock. Worker only.
-delete from rate_windows where key in (select r.key from rate_windows r where r.window_start < @before order by r.window_start limit @batch);
+delete from rate_windows where key in (
+    select r.key from rate_windows r where r.window_start < @before or r.window_start > @after
+    order by r.window_start limit @batch);
