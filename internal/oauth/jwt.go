@@ -39,6 +39,7 @@ type claims struct {
 	audience  []string
 	role      string
 	client    string
+	actor     string // who acts for the subject; empty where nobody does
 	scopes    []string
 	delegated bool
 	anonymous bool
@@ -126,11 +127,11 @@ func parseClaims(payload []byte) (*claims, error) {
 	if o.wrong || c.subject == "" || len(c.subject) > maxSubject || c.expires.IsZero() {
 		return nil, reasonMalformed
 	}
-	delete(o.members, "user_metadata")
-	if c.rest, err = strict.Marshal(o.members); err != nil {
-		return nil, reasonMalformed
+	if c.actor, err = o.actor(); err != nil {
+		return nil, err
 	}
-	return c, nil
+	c.rest, err = o.stripped()
+	return c, err
 }
 
 // object is a JSON object with typed access. A member of the wrong type sets

@@ -24,6 +24,7 @@ const (
 	reasonAudience      reason = "token_audience"
 	reasonNotDelegated  reason = "token_not_delegated"
 	reasonNoClient      reason = "token_without_client"
+	reasonActor         reason = "token_actor"
 	reasonRefused       reason = "token_refused"
 	reasonSession       reason = "session_ended"
 	reasonScope         reason = "insufficient_scope"
@@ -50,6 +51,7 @@ var texts = map[reason]string{
 	reasonAudience:      "The access token is meant for another server. Sign in again.",
 	reasonNotDelegated:  "The access token belongs to the app itself. Sign in from this client to get one of its own.",
 	reasonNoClient:      "The access token does not name its client any more. Refresh it or sign in again.",
+	reasonActor:         "The access token does not say properly who acts with it (act). Whoever issued it must correct that.",
 	reasonRefused:       "The app did not accept the access token. Refresh it or sign in again.",
 	reasonSession:       "The session at the app has ended. Sign in again.",
 	reasonScope:         "The access token lacks a scope that is needed here.",
