@@ -175,7 +175,7 @@ func (s *Service) caller(ep *tenants.Endpoint, state *grantState, scopes []strin
 		Allowed: &oauth.Allowed{ReadOnly: row.ReadOnly, Writes: row.Writes},
 		Session: &callerSession{service: s, project: &ep.Project, organization: ep.Organization, upstream: row.UpstreamSessionID},
 	}
-	s.touches.note(s, ep.Organization, row.ID)
+	s.touches.Note(ep.Organization, row.ID)
 	if len(c.Missing(ep.Access.Require)) > 0 {
 		return nil, oauth.InsufficientScope(ep, nil)
 	}

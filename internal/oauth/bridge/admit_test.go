@@ -249,14 +249,14 @@ func TestUsesAreNotedInBatchesAndNeverNotified(t *testing.T) {
 	token := w.access(t, c)
 	caller := w.admitted(t, w.ep, token)
 	known, _ := w.service.standing.grants.GetIfPresent(grantKey{w.ep.Organization, c.issued.grant})
-	w.service.writeTouches()
+	w.service.touches.Flush()
 	var used *time.Time
 	w.query(t, &used, "select last_used_at from grants")
 	if used == nil || !used.Equal(w.clock.Now()) {
 		t.Errorf("used %v", used)
 	}
 	w.admitted(t, w.ep, token)
-	if due := w.service.touches.take(); len(due) != 0 {
+	if w.service.touches.Flush() != 0 {
 		t.Error("noted twice within a minute")
 	}
 	for range 3 {

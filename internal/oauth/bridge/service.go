@@ -17,6 +17,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/lastused"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -77,7 +78,7 @@ type Service struct {
 	upstreams  *upstreams                                 // upstream.go
 	standing   *standing                                  // standing.go
 	running    *running                                   // running.go
-	touches    *touches                                   // used.go
+	touches    *lastused.Uses[id.Grant]                   // used.go
 	firstCalls *otter.Cache[grantKey, struct{}]           // used.go
 	limits     *limits                                    // limits.go
 	known      *knownAuth                                 // signin_known.go
@@ -122,7 +123,7 @@ func New(cfg Config) (*Service, error) {
 	if s.standing, err = newStanding(); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
-	if s.touches, err = newTouches(); err != nil {
+	if s.touches, err = newTouches(cfg); err != nil {
 		return nil, fmt.Errorf("bridge: %w", err)
 	}
 	if s.firstCalls, err = newFirstCalls(); err != nil {

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,79 +13,24 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/lastused"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-const (
-	touchEvery = time.Minute     // how exact grants.last_used_at is
-	touchBatch = 2 * time.Second // how long uses are gathered before they are written
-	touchWait  = 5 * time.Second
-)
+const touchWait = 5 * time.Second // for the database, to note a first call
 
-// touches gathers which grants were used, and writes that in batches: a call
-// never waits for it, and nothing is notified.
-type touches struct {
-	last *otter.Cache[id.Grant, time.Time] // noted
-
-	mu    sync.Mutex
-	due   map[id.Organization]map[id.Grant]struct{}
-	armed bool
-}
-
-func newTouches() (*touches, error) {
-	last, err := otter.New(&otter.Options[id.Grant, time.Time]{MaximumSize: standingGrants})
-	if err != nil {
-		return nil, err
-	}
-	return &touches{last: last, due: map[id.Organization]map[id.Grant]struct{}{}}, nil
-}
-
-// note says that the grant is in use now.
-func (t *touches) note(s *Service, org id.Organization, grant id.Grant) {
-	now := s.cfg.Now()
-	if at, ok := t.last.GetIfPresent(grant); ok && now.Sub(at) < touchEvery {
-		return
-	}
-	t.last.Set(grant, now)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.due[org] == nil {
-		t.due[org] = map[id.Grant]struct{}{}
-	}
-	t.due[org][grant] = struct{}{}
-	if !t.armed {
-		t.armed = true
-		time.AfterFunc(touchBatch, s.writeTouches)
-	}
-}
-
-// take empties what is gathered.
-func (t *touches) take() map[id.Organization]map[id.Grant]struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	due := t.due
-	t.due, t.armed = map[id.Organization]map[id.Grant]struct{}{}, false
-	return due
-}
-
-// writeTouches writes what is gathered. What cannot be written is forgotten:
-// the next use says it again.
-func (s *Service) writeTouches() {
-	ctx, cancel := context.WithTimeout(context.Background(), touchWait)
-	defer cancel()
-	now := s.cfg.Now()
-	for org, grants := range s.touches.take() {
-		ids := make([]uuid.UUID, 0, len(grants))
-		for grant := range grants {
+// newTouches gathers which grants were used.
+func newTouches(cfg Config) (*lastused.Uses[id.Grant], error) {
+	write := func(ctx context.Context, org id.Organization, used []id.Grant, now time.Time) error {
+		ids := make([]uuid.UUID, 0, len(used))
+		for _, grant := range used {
 			ids = append(ids, grant.UUID())
 		}
-		err := s.cfg.Store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
+		return cfg.Store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
 			return q.TouchGrants(ctx, db.TouchGrantsParams{OrganizationID: org, Now: &now, Ids: ids})
 		})
-		if err != nil {
-			s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "last uses were not written", slog.Int("grants", len(ids)), slog.String("error", err.Error()))
-		}
 	}
+	return lastused.New(lastused.Config[id.Grant]{What: "grants", Most: standingGrants, Write: write, Logger: cfg.Logger, Now: cfg.Now})
 }
 
 // FirstCall notes that a grant was used for a call for the first time, with
