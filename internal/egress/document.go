@@ -24,7 +24,14 @@ func (c *Client) Document(ctx context.Context, address string, opt Options) (Doc
 		return Document{}, fault.Wrap(fmt.Errorf("build request: %w", err), fault.Invalid, "address_refused", "This is not an address that can be read.")
 	}
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "chumbo")
+	req.Header.Set("User-Agent", userAgent)
+	return c.whole(req, opt)
+}
+
+const userAgent = "chumbo"
+
+// whole sends a request and reads the answer to its end.
+func (c *Client) whole(req *http.Request, opt Options) (Document, error) {
 	res, err := c.Do(req, opt)
 	if err != nil {
 		return Document{}, err
