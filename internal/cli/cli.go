@@ -156,7 +156,7 @@ next. docs/cli.md is the reference.`,
 		loginCommand(s), logoutCommand(s),
 		linkCommand(s), importCommand(s), initCommand(s),
 		pushCommand(s), pullCommand(s), diffCommand(s), rollbackCommand(s), unpinCommand(s),
-		statusCommand(s), doctorCommand(s), openCommand(s),
+		statusCommand(s), doctorCommand(s), openCommand(s), consentCommand(s),
 	)
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)
