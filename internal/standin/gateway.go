@@ -69,6 +69,8 @@ func (g *gateway) serveAuth(w http.ResponseWriter, r *http.Request, path string)
 	open := openAuthPaths
 	if g.selfHosted {
 		open = openAuthPathsSelfHosted
+	} else if gatewayPreflight(w, r) {
+		return
 	}
 	if !isOneOf(path, open) && r.Method != http.MethodOptions && !g.admit(w, r) {
 		return
@@ -79,6 +81,24 @@ func (g *gateway) serveAuth(w http.ResponseWriter, r *http.Request, path string)
 	r2 := r.Clone(r.Context())
 	r2.URL.Path, r2.URL.RawPath = path, ""
 	g.auth.ServeHTTP(w, r2)
+}
+
+// gatewayPreflight answers a browser's preflight before Auth does, and reports
+// whether it did: Auth itself allows no apikey header, without which no page
+// could sign anybody in.
+func gatewayPreflight(w http.ResponseWriter, r *http.Request) bool {
+	method := r.Header.Get("Access-Control-Request-Method")
+	if r.Method != http.MethodOptions || method == "" || r.Header.Get("Origin") == "" {
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Allow-Methods", method)
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
 }
 
 // serveRoot is the OpenAPI root: closed to everything but secret keys, and not

@@ -114,9 +114,11 @@ func TestFunctionsRunBehindTheTokenCheck(t *testing.T) {
 	p := startCRM(t, func(o *Options) {
 		o.Functions = map[string]http.Handler{
 			"echo":  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Method, " ", r.URL.Path) }),
+			"open":  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.Method, " ", r.URL.Path) }),
 			"sick":  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }),
 			"picky": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnprocessableEntity) }),
 		}
+		o.OpenFunctions = []string{"open"}
 	})
 	token := func(o TokenOptions) string {
 		made, err := p.AccessToken(AliceEmail, o)
@@ -134,6 +136,7 @@ func TestFunctionsRunBehindTheTokenCheck(t *testing.T) {
 		{"as a user", "POST", "echo/sub", alice, 200, "", "POST /echo/sub"},
 		{"legacy anon key", "GET", "echo", "Bearer " + p.AnonKey(), 200, "", "GET /echo"},
 		{"nobody", "POST", "echo", "", 401, "UNAUTHORIZED_NO_AUTH_HEADER", ""},
+		{"verify_jwt is off", "POST", "open", "", 200, "", "POST /open"},
 		{"preflight needs nothing", "OPTIONS", "echo", "", 200, "", "OPTIONS /echo"},
 		{"publishable key as bearer", "POST", "echo", "Bearer " + p.PublishableKey(), 401, "UNAUTHORIZED_INVALID_JWT_FORMAT", ""},
 		{"expired", "POST", "echo", token(TokenOptions{Lifetime: -time.Hour}), 401, "UNAUTHORIZED_ASYMMETRIC_JWT", ""},
@@ -309,5 +312,17 @@ func TestCloseDropsTheDatabase(t *testing.T) {
 	}
 	if there {
 		t.Errorf("database %s is still there", name)
+	}
+}
+
+func TestGatewayAnswersPagesOfOtherOriginsBeforeAuth(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"hosted": "apikey, content-type", "self-hosted": ""} {
+		p := startCRM(t, func(o *Options) { o.SelfHosted = name == "self-hosted" })
+		got := raw(t, p, http.MethodOptions, "/auth/v1/token", "Origin", "https://app.example.test",
+			"Access-Control-Request-Method", http.MethodPost, "Access-Control-Request-Headers", "apikey, content-type")
+		if got.status != http.StatusNoContent || got.header.Get("Access-Control-Allow-Headers") != want {
+			t.Errorf("%s: %d, allowed %q, want %q", name, got.status, got.header.Get("Access-Control-Allow-Headers"), want)
+		}
 	}
 }

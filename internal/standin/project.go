@@ -30,6 +30,8 @@ type Options struct {
 	// Functions are Edge Functions by slug. Each sees the path with its slug
 	// first and runs behind the platform's token check (verify_jwt).
 	Functions map[string]http.Handler
+	// OpenFunctions are the slugs that were deployed with verify_jwt = false.
+	OpenFunctions []string
 
 	Signing       Signing          // empty means SigningES256
 	TokenLifetime time.Duration    // of access tokens; 0 means an hour
@@ -192,7 +194,7 @@ func (p *Project) prepare(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("start data api: %w", err)
 	}
-	functions := &edgeFunctions{handlers: o.Functions, keys: p.keys, now: o.Now}
+	functions := &edgeFunctions{handlers: o.Functions, open: o.OpenFunctions, keys: p.keys, now: o.Now}
 	gateway := newGateway(p.keySet, o.SelfHosted, p.auth, p.data, functions)
 	p.server.Handler = p.recorder.wrap(gateway)
 	return nil
