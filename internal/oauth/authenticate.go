@@ -80,13 +80,15 @@ func New(cfg Config) (*Authenticator, error) {
 // Authenticate returns the caller of a request to ep. Only the Authorization
 // header is read: a token in a query or body is never looked at. Without
 // Authorization a surface that lists public yields a public caller (whatever
-// the HTTP method; see SignIn for GET and HEAD). A token that is presented and
-// fails is refused; it never falls back to public.
+// the HTTP method; see SignIn for GET and HEAD). The form of what is presented,
+// and of a JWT its issuer, decide alone who judges it (kinds.go), which must be
+// a mode that the surface lists. A credential that is presented and fails is
+// refused; it never falls through to another mode, nor back to public.
 //
 // The error is a *Challenge, or a *fault.Error: Unavailable with RetryAfter
-// when the token could not be judged, Forbidden when it lacks a scope that no
-// sign-in could bring. from is the client's address: how often somebody may
-// guess is bounded by it.
+// when the credential could not be judged, RateLimited when it was one guess
+// too many, Forbidden when it lacks a scope that no sign-in could bring. from is
+// the client's address: how often somebody may guess is bounded by it.
 func (a *Authenticator) Authenticate(ctx context.Context, ep *tenants.Endpoint, h http.Header, from string) (*Caller, error) {
 	text, why := bearer(h)
 	switch {
@@ -96,64 +98,62 @@ func (a *Authenticator) Authenticate(ctx context.Context, ep *tenants.Endpoint, 
 		return publicCaller(ep), nil
 	case text == "":
 		return nil, SignIn(ep)
-	case ep.Access.Bridged():
-		return a.bridged(ctx, ep, text)
-	case isChumboKey(text), !ep.Access.Has(surfaces.ModeOAuth):
-		return nil, invalidToken(ep, reasonOtherKind)
 	}
-	caller, err := a.direct(ctx, ep, text)
+	caller, err := a.admitted(ctx, ep, text, from)
 	if err != nil {
 		return nil, answerTo(ep, err)
 	}
 	return caller, nil
 }
 
-// bridged admits what Chumbo issued for a bridge surface. A token of the
-// project's own is none of these, whatever it says.
-func (a *Authenticator) bridged(ctx context.Context, ep *tenants.Endpoint, text string) (*Caller, error) {
-	personal := isPersonalToken(text)
-	if a.doors.Bridge == nil || isChumboKey(text) && !personal {
-		return nil, invalidToken(ep, reasonOtherKind)
-	}
-	admit := a.doors.Bridge.Admit
-	if personal {
-		admit = a.doors.Bridge.AdmitPersonal
-	}
-	caller, err := admit(ctx, ep, text)
-	if err != nil {
-		return nil, err
-	}
-	if k := caller.Key; k.Surface != ep.Surface || k.Mode != ModeBridge || k.Issuer != ep.Project.Issuer || k.Subject == "" || caller.Session == nil {
-		return nil, errors.New("the bridge admitted a caller who is not of this surface")
-	}
-	return caller, nil
-}
-
-// answerTo turns a reason into the challenge of the surface.
+// answerTo turns a reason into the challenge of the surface. What is an answer
+// already stays what it is, whatever caused it.
 func answerTo(ep *tenants.Endpoint, err error) error {
 	var why reason
-	if errors.As(err, &why) {
+	var answer *fault.Error
+	if !errors.As(err, &answer) && errors.As(err, &why) {
 		return invalidToken(ep, why)
-	}
-	if errors.Is(err, errMissingScope) {
-		return missingScope(ep)
 	}
 	return err
 }
 
-func publicCaller(ep *tenants.Endpoint) *Caller {
-	return &Caller{Key: CallerKey{Surface: ep.Surface, Mode: ModePublic}, Role: "anon"}
+// admitted hands a credential to the one who judges its kind. Errors as
+// Authenticate's, with a bare reason where a challenge is due.
+func (a *Authenticator) admitted(ctx context.Context, ep *tenants.Endpoint, text, from string) (*Caller, error) {
+	if a.isRemembered(ep, text) {
+		return a.user(ctx, ep, text)
+	}
+	kind, err := kindOf(ep, text)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case kindKey, kindOpaque:
+		return a.throughKeys(ctx, ep, kind, text, from)
+	case kindPersonal, kindBridge:
+		return a.throughBridge(ctx, ep, kind, text)
+	case kindProject:
+		if takesDirect(ep) || ep.Access.Has(surfaces.ModeBearer) {
+			return a.user(ctx, ep, text)
+		}
+	case kindExternal:
+		return a.throughIssuers(ctx, ep, kind, text, from)
+	}
+	return nil, reasonOtherKind
 }
 
-// missingScope asks for the scopes of access.require where a sign-in can bring
-// them, and refuses plainly where a new sign-in would bring nothing.
-func missingScope(ep *tenants.Endpoint) error {
-	for _, scope := range ep.Access.Require {
-		if !ep.CanGrant(scope) {
-			return fault.New(fault.Forbidden, string(reasonScope), "%s", reasonScope.text())
-		}
+// isRemembered reports whether the text is a token of the project that was
+// verified before, so that its kind need not be found out again.
+func (a *Authenticator) isRemembered(ep *tenants.Endpoint, text string) bool {
+	if !takesDirect(ep) && !ep.Access.Has(surfaces.ModeBearer) {
+		return false
 	}
-	return InsufficientScope(ep, nil)
+	v := a.memo.get(keyOf(ep.Project.ID, text))
+	return v != nil && v.claims.issuer == ep.Project.Issuer && !ownURL(ep, v.claims.issuer)
+}
+
+func publicCaller(ep *tenants.Endpoint) *Caller {
+	return &Caller{Key: CallerKey{Surface: ep.Surface, Mode: ModePublic}, Role: "anon"}
 }
 
 // Refused forgets a token that the project itself refused, and returns the

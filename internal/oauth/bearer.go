@@ -57,9 +57,6 @@ func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// isPersonalToken reports whether the token has the form of a personal token.
-func isPersonalToken(token string) bool { return strings.HasPrefix(token, "chp_") }
-
 // isChumboKey reports whether the token has the form of one of our own
 // credentials (chk_, chp_, cht_ and whatever follows). Such a string is never
 // shown to anybody else, whether or not it is known.

@@ -16,7 +16,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-// fakeBridge admits "subject.surface-id" and its chp_ form, as any other
+// fakeBridge admits what ourToken makes and chp_subject.surface-id, as any other
 // implementation would: for the surface named and no other.
 type fakeBridge struct {
 	mu   sync.Mutex
@@ -39,8 +39,17 @@ func (s fakeSession) Renew(context.Context, seal.Secret) (seal.Secret, error) {
 	return seal.NewSecret("another token of " + string(s)), nil
 }
 
+// ourToken is a token as the bridge would issue it for ep.
+func ourToken(ep *tenants.Endpoint, subject string) string {
+	return forged(`{"alg":"ES256"}`, `{"iss":"`+ep.Resource.URL()+`","sub":"`+subject+`","srf":"`+ep.Surface.UUID().String()+`"}`, "s")
+}
+
 func (f *fakeBridge) Admit(_ context.Context, ep *tenants.Endpoint, token string) (*Caller, error) {
-	return f.admit(ep, token, "client-1")
+	var c struct{ Sub, Srf string }
+	if claims, err := TokenClaims(token); err != nil || json.Unmarshal(claims, &c) != nil {
+		return nil, errors.New("the bridge was shown what is no token of ours")
+	}
+	return f.admit(ep, c.Sub+"."+c.Srf, "client-1")
 }
 
 func (f *fakeBridge) AdmitPersonal(_ context.Context, ep *tenants.Endpoint, token string) (*Caller, error) {
@@ -82,29 +91,27 @@ func TestBridgeSurfaceTakesWhatTheBridgeIssuedAndNothingElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	f, ep := b.bridged()
-	token := "alice." + ep.Surface.UUID().String()
+	token, personal := ourToken(ep, "alice"), "alice."+ep.Surface.UUID().String()
 	if c := b.accepts(ep, token); c.Key.Mode != ModeBridge || c.Key.Subject != "alice" || c.Key.Client != "client-1" {
 		t.Errorf("caller %+v", c.Key)
 	}
-	if c := b.accepts(ep, "chp_"+token); c.Key.Client != "grt_1" {
+	if c := b.accepts(ep, "chp_"+personal); c.Key.Client != "grt_1" {
 		t.Errorf("caller of the personal token %+v", c.Key)
 	}
 	f.seen = nil
-	for _, other := range []string{"chk_" + token, "chr_" + token, "cht_" + token, "chx_" + token} {
+	for _, other := range []string{"chk_" + token, "chr_" + token, "cht_" + token, "chx_" + token, "alice", b.token(nil)} {
 		b.refuses(ep, other, reasonOtherKind)
 	}
+	b.refuses(ep, b.token(map[string]any{"iss": "https://mcp.example.test/acme/other/mcp"}), reasonIssuer)
 	if len(f.seen) != 0 {
 		t.Errorf("the bridge was shown %v", f.seen)
 	}
-	// The project's own token is the bridge's to refuse; direct never judges it.
-	f.err = errors.New("asked")
-	if _, err := b.try(ep, b.token(nil)); !errors.Is(err, f.err) {
-		t.Errorf("the project's own token: %v", err)
-	}
-	f.err = nil
 	other := *ep
 	other.Surface = id.New[id.SurfaceKind]()
 	b.refuses(&other, token, "token_surface")
+	alias := *ep
+	alias.Resource = ep.URLs[1]
+	b.accepts(&alias, token)
 }
 
 func TestDirectSurfaceNeverAsksTheBridge(t *testing.T) {
@@ -112,11 +119,11 @@ func TestDirectSurfaceNeverAsksTheBridge(t *testing.T) {
 	b := setup(t)
 	f, ep := b.bridged()
 	ours := b.signedRaw(newES256(t, "ours"), []byte(`{"iss":"`+ep.Resource.URL()+`","sub":"alice","exp":9999999999,"srf":"x"}`), nil)
-	b.refuses(b.ep, ours, reasonIssuer)
+	b.refuses(b.ep, ours, reasonOtherKind)
 	b.refuses(b.ep, "chp_alice."+b.ep.Surface.UUID().String(), reasonOtherKind)
 	public := *ep
 	public.Access.Modes = []surfaces.Mode{surfaces.ModePublic} // authorization says nothing without oauth
-	b.refuses(&public, "alice."+ep.Surface.UUID().String(), reasonOtherKind)
+	b.refuses(&public, ourToken(ep, "alice"), reasonOtherKind)
 	if len(f.seen) != 0 {
 		t.Errorf("the bridge was shown %v", f.seen)
 	}
@@ -127,7 +134,7 @@ func TestBridgeSurfaceWithoutABridgeAdmitsNobody(t *testing.T) {
 	b := setup(t)
 	_, ep := b.bridged()
 	b.auth = b.auth.With(Doors{})
-	for _, token := range []string{"alice." + ep.Surface.UUID().String(), "chp_x", b.token(nil)} {
+	for _, token := range []string{ourToken(ep, "alice"), "chp_x", b.token(nil)} {
 		b.refuses(ep, token, reasonOtherKind)
 	}
 }
@@ -144,7 +151,7 @@ func TestCallerOfAnotherSurfaceIsNeverTakenFromTheBridge(t *testing.T) {
 		"session": func(c *Caller) { c.Session = nil },
 	} {
 		f.bend = bend
-		if c, err := b.try(ep, "alice."+ep.Surface.UUID().String()); c != nil || err == nil || fault.From(err).Kind != fault.Internal {
+		if c, err := b.try(ep, ourToken(ep, "alice")); c != nil || err == nil || fault.From(err).Kind != fault.Internal {
 			t.Errorf("another %s: %+v, %v", name, c, err)
 		}
 	}
@@ -155,9 +162,9 @@ func TestBridgeErrorsPassAsTheyAre(t *testing.T) {
 	b := setup(t)
 	f, ep := b.bridged()
 	f.err = fault.New(fault.Unavailable, "database_away", "Later.").WithRetryAfter(2e9)
-	b.undecided(ep, "alice."+ep.Surface.UUID().String())
+	b.undecided(ep, ourToken(ep, "alice"))
 	f.err = InvalidToken(ep, "token_revoked", "Access was taken away. Sign in again.")
-	got := b.refusal(ep, "alice."+ep.Surface.UUID().String(), "token_revoked")
+	got := b.refusal(ep, ourToken(ep, "alice"), "token_revoked")
 	if got.Status != http.StatusUnauthorized || !strings.Contains(got.Header(), `error="invalid_token", error_description="Access was taken away. Sign in again."`) ||
 		!strings.HasPrefix(got.Header(), `Bearer resource_metadata="https://mcp.example.test/`) {
 		t.Errorf("challenge %s", got.Header())
@@ -196,7 +203,7 @@ func TestRefusedOfABridgeCallerSaysThatTheSessionEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, ep := b.bridged()
-	token := "alice." + ep.Surface.UUID().String()
+	token := ourToken(ep, "alice")
 	caller := b.accepts(ep, token)
 	if c := b.auth.Refused(ep, caller); c.Code != "session_ended" || c.Status != http.StatusUnauthorized {
 		t.Errorf("got %d %s", c.Status, c.Code)

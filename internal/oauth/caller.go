@@ -42,11 +42,11 @@ type CallerKey struct {
 // Caller is the verified identity of one request.
 type Caller struct {
 	Key     CallerKey
-	Token   seal.Secret // the project's own token, for calls to that project only; zero for public
-	Expires time.Time   // of the token; zero for public
-	Scopes  []string    // granted to the token
-	Role    string      // role claim; "anon" for public
-	Claims  json.RawMessage
+	Token   seal.Secret     // the project's own token, for calls to that project only; zero for bridge (see Session) and whoever is no user of the project
+	Expires time.Time       // of the credential; zero where it does not expire, and for public
+	Scopes  []string        // granted to the credential, and those of the claim of access.scopes_from
+	Role    string          // role claim; "anon" for whoever is no user of the project
+	Claims  json.RawMessage // of direct, bearer and external, without user_metadata; see PolicyClaims
 
 	Actor string // who acts for the subject: the outermost act.sub (RFC 8693 section 4.1); empty without one
 

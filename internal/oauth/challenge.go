@@ -48,19 +48,20 @@ func (c *Challenge) Write(w http.ResponseWriter, requestID string) {
 
 // SignIn is the challenge for a request without a credential where one is
 // needed: GET and HEAD of a surface that lists oauth, or a call of a
-// capability that is not public. It carries no error (RFC 6750 section 3.1).
+// capability that is not public. It carries no error (RFC 6750 section 3.1),
+// and where no client can sign in nothing but the scheme.
 func SignIn(ep *tenants.Endpoint) *Challenge {
-	return newChallenge(fault.Unauthenticated, reasonNoToken, metadataParam(ep))
+	return challengeOf(fault.New(fault.Unauthenticated, string(reasonNoToken), "%s", reasonNoToken.textAt(ep)), metadataParam(ep))
 }
 
 // invalidToken is the challenge for a credential that was presented and is no
 // good. The description is fixed: no byte of the request is in it.
 func invalidToken(ep *tenants.Endpoint, why reason) *Challenge {
-	return InvalidToken(ep, string(why), why.text())
+	return InvalidToken(ep, string(why), why.textAt(ep))
 }
 
-// InvalidToken is the challenge for a credential that Chumbo itself issued and
-// that is no good any more. code is a stable word for logs and the body; text
+// InvalidToken is the challenge for a credential that whoever judged it found to
+// be no good. code is a stable word for logs and the body; text
 // says what is the matter and the next step, in ASCII without quotes or
 // backslashes, and holds no byte of the request.
 func InvalidToken(ep *tenants.Endpoint, code, text string) *Challenge {
@@ -79,11 +80,7 @@ func InsufficientScope(ep *tenants.Endpoint, scopes []string) *Challenge {
 		params = append(params, param("scope", strings.Join(named, " ")))
 	}
 	params = append(params, param("error_description", reasonScope.text()))
-	return newChallenge(fault.Forbidden, reasonScope, params)
-}
-
-func newChallenge(kind fault.Kind, why reason, params []string) *Challenge {
-	return challengeOf(fault.New(kind, string(why), "%s", why.text()), params)
+	return challengeOf(fault.New(fault.Forbidden, string(reasonScope), "%s", reasonScope.text()), params)
 }
 
 func challengeOf(f *fault.Error, params []string) *Challenge {

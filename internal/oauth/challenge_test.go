@@ -24,7 +24,7 @@ func TestField95_ChallengeBelongsToTheSurfaceOfTheRequest(t *testing.T) {
 		if got := b.challengeIn(caller, err, reasonNoToken).Header(); got != want {
 			t.Errorf("no token: %s", got)
 		}
-		got := b.refusal(ep, "nope.nope.nope", reasonMalformed).Header()
+		got := b.refusal(ep, forged(`{"alg":"ES256"}`, "nope", "x"), reasonMalformed).Header()
 		if want := want + `, error="invalid_token", error_description="The access token cannot be read. Sign in again."`; got != want {
 			t.Errorf("bad token: %s", got)
 		}

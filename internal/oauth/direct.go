@@ -2,13 +2,12 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/seal"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
@@ -21,27 +20,20 @@ const (
 	defaultAudience = "authenticated"
 )
 
-// direct admits a token of the project's own Supabase Auth (design section 5,
-// authorization: direct). Errors as Authenticate's, with a bare reason where a
-// challenge is due.
-func (a *Authenticator) direct(ctx context.Context, ep *tenants.Endpoint, text string) (*Caller, error) {
-	key := keyOf(ep.Project.ID, text)
-	if why := a.memo.rejection(key); why != "" {
-		return nil, why
-	}
-	v, err := a.remembered(ctx, ep, key)
-	if v == nil && err == nil {
-		v, err = a.verify(ctx, ep, key, text)
-	}
+// user admits a token of the project's own Supabase Auth (design section 5): a
+// client's (authorization: direct) or a session of the app's own (bearer).
+// Errors as Authenticate's, with a bare reason where a challenge is due.
+func (a *Authenticator) user(ctx context.Context, ep *tenants.Endpoint, text string) (*Caller, error) {
+	v, mode, err := a.verified(ctx, ep, text)
 	if err != nil {
 		return nil, err
 	}
-	if err := admit(ep, v.claims); err != nil {
+	if err := admit(ep, mode, v.claims); err != nil {
 		return nil, err
 	}
-	return &Caller{
+	c := &Caller{
 		Key: CallerKey{
-			Surface: ep.Surface, Mode: ModeDirect, Issuer: v.claims.issuer,
+			Surface: ep.Surface, Mode: mode, Issuer: v.claims.issuer,
 			Subject: v.claims.subject, Client: v.claims.client,
 		},
 		Token:   seal.NewSecret(text),
@@ -49,16 +41,97 @@ func (a *Authenticator) direct(ctx context.Context, ep *tenants.Endpoint, text s
 		Scopes:  v.claims.scopes,
 		Role:    v.claims.role,
 		Claims:  v.claims.rest,
-	}, nil
+		Actor:   v.claims.actor,
+	}
+	if mode == ModeDirect {
+		c = withClaimScopes(ep, c)
+		if !scopesByFunction(&ep.Access) {
+			if err := RequireScopes(ep, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := a.stillThere(ctx, ep, c); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
-// remembered returns what the memo holds of the token, or nil when it holds
-// nothing that still stands.
-func (a *Authenticator) remembered(ctx context.Context, ep *tenants.Endpoint, key tokenKey) (*verified, error) {
-	v := a.memo.get(key)
-	if v == nil {
-		return nil, nil
+// stillThere asks what was learnt elsewhere: whether the session has ended, and
+// whose surface the client is. What the surface wants asked and nobody can
+// answer, refuses.
+func (a *Authenticator) stillThere(ctx context.Context, ep *tenants.Endpoint, c *Caller) error {
+	if ep.Access.SessionCheck > 0 {
+		if a.doors.Sessions == nil {
+			return reasonOtherKind
+		}
+		if a.doors.Sessions.Ended(ctx, ep, c) {
+			return reasonSession
+		}
 	}
+	if c.Key.Mode != ModeDirect {
+		return nil
+	}
+	if a.doors.Clients == nil {
+		if ep.Access.Isolation == surfaces.IsolationClient {
+			return reasonOtherKind
+		}
+		return nil
+	}
+	return a.doors.Clients.Admit(ctx, ep, c)
+}
+
+// verified returns what a token of the project says, once that is known to be
+// right, and the mode it counts for at the surface.
+func (a *Authenticator) verified(ctx context.Context, ep *tenants.Endpoint, text string) (*verified, Mode, error) {
+	key := keyOf(ep.Project.ID, text)
+	var t *token
+	v := a.memo.get(key)
+	read := v
+	if read == nil {
+		var err error
+		if t, err = parseToken(text); err != nil {
+			return nil, "", err
+		}
+		read = &verified{claims: t.claims}
+	}
+	mode, err := modeOf(ep, read.claims)
+	if err != nil {
+		return nil, "", err
+	}
+	if why := a.memo.rejection(key); why != "" {
+		return nil, "", why
+	}
+	if v != nil {
+		if v, err = a.stands(ctx, ep, key, v); v == nil && err == nil {
+			t, err = parseToken(text)
+		}
+	}
+	if v == nil && err == nil {
+		v, err = a.verify(ctx, ep, key, t)
+	}
+	return v, mode, err
+}
+
+// modeOf tells which mode takes a token of the project, by the three marks of
+// what an OAuth client got. The error is a challenge.
+func modeOf(ep *tenants.Endpoint, c *claims) (Mode, error) {
+	switch {
+	case c.delegated && takesDirect(ep):
+		return ModeDirect, nil
+	case !c.delegated && ep.Access.Has(surfaces.ModeBearer):
+		return ModeBearer, nil
+	case !c.delegated && takesDirect(ep):
+		return "", InvalidToken(ep, string(reasonOtherKind), "The access token belongs to the app itself. Sign in from this client to get one of its own.")
+	case c.delegated && ep.Access.Has(surfaces.ModeBearer):
+		return "", InvalidToken(ep, string(reasonOtherKind), "The access token was given to a client. Only sessions of the app itself are accepted here.")
+	}
+	return "", reasonOtherKind
+}
+
+// stands returns what the memo holds of the token, or nil when that does not
+// stand any more.
+func (a *Authenticator) stands(ctx context.Context, ep *tenants.Endpoint, key tokenKey, v *verified) (*verified, error) {
 	if err := a.judge(ep, v.claims); err != nil {
 		a.memo.forget(key)
 		return nil, err
@@ -73,13 +146,9 @@ func (a *Authenticator) remembered(ctx context.Context, ep *tenants.Endpoint, ke
 	return nil, err
 }
 
-// verify reads the token, checks what needs no key first, then the signature,
-// and remembers the outcome.
-func (a *Authenticator) verify(ctx context.Context, ep *tenants.Endpoint, key tokenKey, text string) (*verified, error) {
-	t, err := parseToken(text)
-	if err != nil {
-		return nil, err
-	}
+// verify checks of a token what needs no key first, then the signature, and
+// remembers the outcome.
+func (a *Authenticator) verify(ctx context.Context, ep *tenants.Endpoint, key tokenKey, t *token) (*verified, error) {
 	if err := a.judge(ep, t.claims); err != nil {
 		return nil, err
 	}
@@ -115,7 +184,7 @@ func (a *Authenticator) judge(ep *tenants.Endpoint, c *claims) error {
 }
 
 // admit applies the surface's own rules to verified claims, on every request.
-func admit(ep *tenants.Endpoint, c *claims) error {
+func admit(ep *tenants.Endpoint, mode Mode, c *claims) error {
 	switch {
 	case !roleAllowed(ep, c.role):
 		return reasonRole
@@ -123,18 +192,11 @@ func admit(ep *tenants.Endpoint, c *claims) error {
 		return reasonAnonymousUser
 	case !audienceAllowed(ep, c.audience):
 		return reasonAudience
-	case !c.delegated:
-		return reasonNotDelegated
-	case c.client == "":
+	case mode == ModeDirect && c.client == "":
 		return reasonNoClient
-	case len(missing(ep.Access.Require, c.scopes)) > 0:
-		return errMissingScope
 	}
 	return nil
 }
-
-// errMissingScope is turned into a challenge or a plain refusal by the caller.
-var errMissingScope = errors.New("required scope missing")
 
 // roleAllowed accepts the declared roles, but never those that are not a
 // user's, whatever a surface file says.
@@ -162,15 +224,3 @@ func audienceAllowed(ep *tenants.Endpoint, audience []string) bool {
 	}
 	return meant
 }
-
-func ownURL(ep *tenants.Endpoint, entry string) bool {
-	if !looksLikeURL(entry) {
-		return false
-	}
-	if entry == ep.Resource.URL() {
-		return true
-	}
-	return slices.ContainsFunc(ep.URLs, func(r tenants.Resource) bool { return r.URL() == entry })
-}
-
-func looksLikeURL(s string) bool { return strings.Contains(s, "://") }

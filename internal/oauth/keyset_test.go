@@ -103,7 +103,7 @@ func TestGarbageNeverCausesAFetch(t *testing.T) {
 	expired := b.token(map[string]any{"exp": b.clock.Now().Add(-time.Hour).Unix()})
 	b.refuses(b.ep, expired, reasonExpired)
 	b.refuses(b.ep, b.token(map[string]any{"iss": "https://other.example.test/auth/v1"}), reasonIssuer)
-	b.refuses(b.ep, "a.b.c", reasonMalformed)
+	b.refuses(b.ep, forged(`{"alg":"ES256"}`, `{"iss":`, "x"), reasonMalformed)
 	if got := b.sources.count(b.ep.Project.JWKSURI); got != 0 {
 		t.Errorf("keys were read %d times", got)
 	}

@@ -51,6 +51,7 @@ type metadata struct {
 	AuthorizationServers []string `json:"authorization_servers"`
 	BearerMethods        []string `json:"bearer_methods_supported"`
 	ScopesSupported      []string `json:"scopes_supported,omitempty"`
+	Documentation        string   `json:"resource_documentation,omitempty"`
 }
 
 // ServeMetadata answers GET, HEAD and OPTIONS of the protected-resource
@@ -62,7 +63,7 @@ func ServeMetadata(w http.ResponseWriter, r *http.Request, ep *tenants.Endpoint)
 	h.Set("Access-Control-Expose-Headers", ExposedHeaders)
 	requestID := h.Get("Chumbo-Request-Id")
 	if !ep.Access.Has(surfaces.ModeOAuth) {
-		fault.WriteProblem(w, fault.New(fault.NotFound, "no_metadata", "This server needs no sign-in, so there is no sign-in metadata."), requestID)
+		fault.WriteProblem(w, fault.New(fault.NotFound, "no_metadata", "%s", withoutMetadata(ep)), requestID)
 		return
 	}
 	switch r.Method {
@@ -87,15 +88,35 @@ func writeMetadata(w http.ResponseWriter, method string, ep *tenants.Endpoint) {
 		AuthorizationServers: []string{authorizationServer(ep)},
 		BearerMethods:        []string{"header"},
 		ScopesSupported:      grantable(ep, ep.Access.Advertise),
+		Documentation:        ep.Access.Documentation,
 	})
 }
 
+// withoutMetadata says why there is no metadata, and what to do instead.
+func withoutMetadata(ep *tenants.Endpoint) string {
+	keys, sessions := ep.Access.Has(surfaces.ModeAPIKey), ep.Access.Has(surfaces.ModeBearer)
+	const because = ", and no client signs in to it, so there is no sign-in metadata. "
+	switch {
+	case keys && sessions:
+		return "This server takes keys and sessions of the app" + because + "Send one of them as a Bearer token in the Authorization header."
+	case keys:
+		return "This server takes keys" + because + "Send one as a Bearer token in the Authorization header."
+	case sessions:
+		return "This server takes sessions of the app" + because + "Send an access token of the app as a Bearer token in the Authorization header."
+	}
+	return "This server needs no sign-in, so there is no sign-in metadata."
+}
+
 // authorizationServer is the issuer that tokens for ep come from: the very URL
-// in bridge mode, else the project's byte for byte as it claims it, path
-// included (without /auth/v1 clients look for its metadata in the wrong place).
+// in bridge mode, the one that the surface names (external), else the project's
+// byte for byte as it claims it, path included (without /auth/v1 clients look
+// for its metadata in the wrong place).
 func authorizationServer(ep *tenants.Endpoint) string {
-	if ep.Access.Bridged() {
+	switch {
+	case ep.Access.Bridged():
 		return ep.Resource.URL()
+	case takesExternal(ep):
+		return ep.Access.Issuer.URL
 	}
 	return ep.Project.Issuer
 }
