@@ -20,6 +20,9 @@ type server struct {
 	HTTPURL string   `json:"httpUrl,omitempty"`
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
+
+	Headers map[string]string `json:"headers,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
 }
 
 type serversByName map[string]map[string]server

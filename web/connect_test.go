@@ -17,7 +17,7 @@ import (
 
 // odd names and URLs that a surface never has, and that must not hurt.
 var oddPages = []ConnectPage{
-	{ServerName: "acme", ResourceURL: "https://mcp.example.test/acme/mcp"},
+	{ServerName: "acme", ResourceURL: "https://mcp.example.test/acme/mcp", Ways: Ways{Open: true}},
 	{ServerName: "acme-reports", ResourceURL: "http://localhost:8080/acme/reports/mcp"},
 	{ServerName: `a "b" 'c' $(d) \e` + "`f`", ResourceURL: `https://mcp.example.test/a'b/"c"?x=1&y=<z>+%20`},
 	{ServerName: "größe 漢字 🙂", ResourceURL: "https://mcp.example.test/größe/mcp"},
@@ -114,6 +114,53 @@ func TestConfigurationFilesNameTheServer(t *testing.T) {
 	}
 }
 
+func TestConfigurationFilesWithAKeyNameWhereItIs(t *testing.T) {
+	t.Parallel()
+	for i, p := range oddPages {
+		variable := []string{"ACME_KEY", "ACME_REPORTS_KEY", "A", "GR"}[i]
+		if !strings.HasPrefix(keyVariable(p), variable) {
+			t.Errorf("%q: %s", p.ServerName, keyVariable(p))
+		}
+		for text, want := range map[string]string{
+			claudeCodeKeyConfig(p): "Bearer ${" + keyVariable(p) + "}", cursorKeyConfig(p): "Bearer ${env:" + keyVariable(p) + "}",
+			geminiKeyConfig(p): "Bearer ${" + keyVariable(p) + "}", vscodeKeyConfig(p): "Bearer ${input:mcp-key}",
+		} {
+			var config struct {
+				MCPServers, Servers map[string]server
+				Inputs              []asked
+			}
+			if err := json.Unmarshal([]byte(text), &config); err != nil {
+				t.Fatal(err)
+			}
+			one := config.MCPServers[p.ServerName]
+			if config.Servers != nil {
+				one = config.Servers[p.ServerName]
+				if len(config.Inputs) != 1 || config.Inputs[0].ID != "mcp-key" || !config.Inputs[0].Password {
+					t.Errorf("inputs %+v", config.Inputs)
+				}
+			}
+			if one.URL+one.HTTPURL != p.ResourceURL || one.Headers["Authorization"] != want {
+				t.Errorf("%s, want %s", text, want)
+			}
+		}
+		var remote map[string]map[string]server
+		if err := json.Unmarshal([]byte(remoteKeyConfig(p)), &remote); err != nil {
+			t.Fatal(err)
+		}
+		if s := remote["mcpServers"][p.ServerName]; strings.Join(s.Args[2:], "\n") != p.ResourceURL+"\n--header\nAuthorization:${AUTH_HEADER}" || s.Env["AUTH_HEADER"] != "Bearer YOUR_KEY" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if got := codexKeyConfig(oddPages[0]); got != "[mcp_servers.acme]\nurl = \"https://mcp.example.test/acme/mcp\"\nbearer_token_env_var = \"ACME_KEY\"" {
+		t.Errorf("codex: %s", got)
+	}
+	for name, want := range map[string]string{"": "MCP_KEY", "漢字": "MCP_KEY", "3com": "MCP_KEY", "crm": "CRM_KEY", "$(rm)": "RM_KEY"} {
+		if got := keyVariable(ConnectPage{ServerName: name}); got != want {
+			t.Errorf("%q: %s", name, got)
+		}
+	}
+}
+
 // TestCommandsReachTheProgramAsMeant lets a real shell read them.
 func TestCommandsReachTheProgramAsMeant(t *testing.T) {
 	t.Parallel()
@@ -129,6 +176,11 @@ func TestCommandsReachTheProgramAsMeant(t *testing.T) {
 			geminiCommand(p):     {"mcp", "add", "--transport", "http", p.ServerName, p.ResourceURL},
 			vscodeCommand(p):     {"--add-mcp", vscodeServer(p)},
 			inspectorCommand(p):  {"@modelcontextprotocol/inspector", "--cli", "--transport", "http", "--server-url", p.ResourceURL, "--method", "tools/list"},
+
+			keyExport(p) + "; " + claudeCodeKeyCommand(p): {"mcp", "add", "--transport", "http", p.ServerName, p.ResourceURL, "--header", "Authorization: Bearer YOUR_KEY"},
+			codexKeyCommand(p):                            {"mcp", "add", p.ServerName, "--url", p.ResourceURL, "--bearer-token-env-var", keyVariable(p)},
+			geminiKeyCommand(p):                           {"mcp", "add", "--transport", "http", "--header", "Authorization: Bearer ${" + keyVariable(p) + "}", p.ServerName, p.ResourceURL},
+			keyExport(p) + "; " + inspectorKeyCommand(p):  {"@modelcontextprotocol/inspector", "--cli", "--transport", "http", "--server-url", p.ResourceURL, "--method", "tools/list", "--header", "Authorization: Bearer YOUR_KEY"},
 		} {
 			script := `show() { for word; do printf '%s\n' "$word"; done; }; claude() { show "$@"; }; codex() { show "$@"; }; gemini() { show "$@"; }; code() { show "$@"; }; npx() { show "$@"; }; ` + command
 			out, err := exec.Command(shell, "-c", script).Output()
@@ -142,7 +194,8 @@ func TestCommandsReachTheProgramAsMeant(t *testing.T) {
 func hostilePage() ConnectPage {
 	p := ConnectPage{
 		Title: `<script>alert(1)</script>` + "\u202e" + strings.Repeat("long ", 2000), ServerName: "acme", ResourceURL: oddPages[2].ResourceURL,
-		SignIn: true, State: tenants.StateLive, Client: `"><svg onload=alert(2)>`,
+		Ways:  Ways{SignIn: true, Key: true, Bearer: true, Open: true, OpenCalls: 60, OpenSeconds: 60, Issuer: strings.Repeat(`"><script>alert(5)</script>`, 50), Documentation: "javascript:alert(6)"},
+		State: tenants.StateLive, Client: `"><svg onload=alert(2)>`,
 	}
 	for i := range 200 {
 		p.Tools = append(p.Tools, ConnectTool{
@@ -176,6 +229,9 @@ func TestConnectPageShowsHostileTextAsText(t *testing.T) {
 				t.Errorf("the page has an element %s", n.Data)
 			}
 			for _, a := range n.Attr {
+				if a.Key == "href" && strings.HasPrefix(a.Val, "javascript:") {
+					t.Errorf("a link leads to %s", a.Val)
+				}
 				if strings.HasPrefix(a.Key, "on") || a.Key == "style" {
 					t.Errorf("the page has an attribute %s", a.Key)
 				}
@@ -205,11 +261,23 @@ func TestConnectPageOfTwoHundredToolsIsSmall(t *testing.T) {
 	}
 }
 
+func TestOftenReadsAsPeopleSayIt(t *testing.T) {
+	t.Parallel()
+	for want, rate := range map[string][2]int{
+		"60 calls a minute": {60, 60}, "1 call a second": {1, 1}, "1,000 calls an hour": {1000, 3600}, "5 calls a day": {5, 86400}, "60 calls in 5 minutes": {60, 300},
+		"2 calls in 90 seconds": {2, 90}, "9 calls in 12 hours": {9, 43200},
+	} {
+		if got := often(rate[0], rate[1]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestConnectPageSaysHowTheSurfaceStands(t *testing.T) {
 	t.Parallel()
 	page := func(edit func(*ConnectPage)) string {
 		p := oddPages[0]
-		p.Title, p.SignIn, p.State = "Acme", true, tenants.StateLive
+		p.Title, p.State, p.Ways = "Acme", tenants.StateLive, Ways{SignIn: true}
 		p.Tools = []ConnectTool{{Title: "List customers", ReadOnly: true}, {Title: "Archive a customer", Destructive: true}}
 		edit(&p)
 		return render(t, Connect(p))
@@ -224,9 +292,24 @@ func TestConnectPageSaysHowTheSurfaceStands(t *testing.T) {
 		"read only": {func(p *ConnectPage) { p.State = tenants.StateReadOnly }, []string{"Read-only for now.", "Switched off for now"}, []string{"Paused."}},
 		"public":    {func(p *ConnectPage) { p.SignIn, p.Open = false, true }, []string{"No sign-in is needed", "Choose no authentication"}, []string{"A browser opens", "/mcp auth"}},
 		"both":      {func(p *ConnectPage) { p.Open = true }, []string{"Part of it needs no sign-in"}, nil},
-		"empty":     {func(p *ConnectPage) { p.Tools = nil }, []string{"Nothing is offered"}, nil},
-		"one open":  {func(p *ConnectPage) { p.Client = "cursor" }, []string{`value="cursor" checked`}, []string{`value="claude" checked`}},
-		"unknown":   {func(p *ConnectPage) { p.Client = "netscape" }, []string{`value="claude" checked`}, nil},
+		"public, bounded": {func(p *ConnectPage) { p.Ways = Ways{Open: true, OpenCalls: 60, OpenTotal: 6000, OpenSeconds: 60} },
+			[]string{"No sign-in is needed", "From one network address 60 calls a minute, and 6,000 from all together."}, []string{"<dt>Sign-in</dt>", "With a key"}},
+		"issuer": {func(p *ConnectPage) { p.Issuer = "login.example.com" }, []string{"You sign in at login.example.com", "sign in at login.example.com and allow"}, []string{"your Acme account", "As you, within"}},
+		"key": {func(p *ConnectPage) { p.Ways = Ways{Key: true} },
+			[]string{"Give this address and a key", "Authorization: Bearer chk_…", "ChatGPT cannot send a key", "Claude cannot send a key", "export ACME_KEY=YOUR_KEY", "~/.cursor/mcp.json", "--bearer-token-env-var ACME_KEY"},
+			[]string{"With a key", "A browser opens", "Add custom connector", "Add to Cursor", "No sign-in"}},
+		"app's keys": {func(p *ConnectPage) { p.Ways = Ways{Key: true, AppKeys: true} }, []string{"Authorization: Bearer YOUR_KEY"}, []string{"chk_"}},
+		"sign-in and key": {func(p *ConnectPage) { p.Ways = Ways{SignIn: true, Key: true} },
+			[]string{"your Acme account", "<summary>With a key</summary>", "Cursor signs in wherever that is offered", "Add custom connector", "<dt>Sign-in</dt>", "<dt>Key</dt>"}, []string{"<dt>Open</dt>", "<dt>Session</dt>", "${env:"}},
+		"key and public": {func(p *ConnectPage) { p.Ways = Ways{Key: true, Open: true} },
+			[]string{"Part of it needs no sign-in", "Choose no authentication", "<summary>With a key</summary>", "Some tools need none of these", "${env:ACME_KEY}"}, []string{"A browser opens"}},
+		"bearer": {func(p *ConnectPage) { p.Ways = Ways{Bearer: true} },
+			[]string{"for agents inside Acme", "your backend sends the user’s session token", "There is nothing to add"}, []string{"How to add it", "A browser opens", "chk_", "No sign-in"}},
+		"bearer and sign-in": {func(p *ConnectPage) { p.Bearer = true }, []string{"your Acme account", "For agents inside the app", "How to add it"}, []string{"There is nothing to add"}},
+		"documented":         {func(p *ConnectPage) { p.Documentation = "https://example.com/docs" }, []string{`href="https://example.com/docs"`}, nil},
+		"empty":              {func(p *ConnectPage) { p.Tools = nil }, []string{"Nothing is offered"}, nil},
+		"one open":           {func(p *ConnectPage) { p.Client = "cursor" }, []string{`value="cursor" checked`}, []string{`value="claude" checked`}},
+		"unknown":            {func(p *ConnectPage) { p.Client = "netscape" }, []string{`value="claude" checked`}, nil},
 	} {
 		text := page(tc.edit)
 		for _, want := range tc.has {

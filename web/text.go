@@ -49,3 +49,21 @@ func cut(text string, most int) string {
 	runes := []rune(text[:min(len(text), most*utf8.UTFMax)])
 	return string(runes[:most-1]) + "…"
 }
+
+// often is "60 calls a minute", "1 call in 90 seconds".
+func often(calls, seconds int) string {
+	text := counted(calls, "call")
+	for _, unit := range []struct {
+		seconds int
+		one     string
+		many    string
+	}{{86400, "a day", "days"}, {3600, "an hour", "hours"}, {60, "a minute", "minutes"}, {1, "a second", "seconds"}} {
+		switch {
+		case seconds == unit.seconds:
+			return text + " " + unit.one
+		case seconds%unit.seconds == 0:
+			return fmt.Sprintf("%s in %s %s", text, grouped(seconds/unit.seconds), unit.many)
+		}
+	}
+	return text
+}

@@ -3,6 +3,7 @@ package app
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	"github.com/chumbo-dev/chumbo/internal/mcp"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -22,7 +23,7 @@ func connectPage(pagesURL string, log *slog.Logger) http.Handler {
 		}
 		page := web.ConnectPage{
 			Title: ep.Title, Logo: ep.Project.LogoPath(), ServerName: serverName(ep), ResourceURL: ep.Resource.URL(), State: ep.State,
-			SignIn: ep.Access.Has(surfaces.ModeOAuth), Open: ep.Access.Has(surfaces.ModePublic), Client: r.URL.Query().Get("client"),
+			Ways: waysInto(ep.Access), Client: r.URL.Query().Get("client"),
 		}
 		if ep.Access.Bridged() {
 			page.Apps = pagesURL + "/connect/apps/" + ep.Resource.Ref
@@ -36,6 +37,24 @@ func connectPage(pagesURL string, log *slog.Logger) http.Handler {
 			log.WarnContext(r.Context(), "write connect page", "error", err)
 		}
 	})
+}
+
+// waysInto says how callers are admitted, for people.
+func waysInto(a surfaces.Access) web.Ways {
+	w := web.Ways{
+		SignIn: a.Has(surfaces.ModeOAuth), Key: a.Has(surfaces.ModeAPIKey), Bearer: a.Has(surfaces.ModeBearer), Open: a.Has(surfaces.ModePublic),
+		AppKeys: a.Keys != nil, Documentation: a.Documentation,
+	}
+	if w.SignIn && a.Authorization == surfaces.AuthorizationExternal && a.Issuer != nil {
+		w.Issuer = a.Issuer.URL
+		if u, err := url.Parse(a.Issuer.URL); err == nil && u.Host != "" {
+			w.Issuer = u.Host
+		}
+	}
+	if w.Open && a.Public != nil {
+		w.OpenCalls, w.OpenTotal, w.OpenSeconds = a.Public.Calls, a.Public.Total, a.Public.Seconds
+	}
+	return w
 }
 
 // serverName is a short name for client configuration.
