@@ -23,7 +23,7 @@ func Compile(kind Kind, expression string) (*Rule, error) {
 
 // compile is Compile with a bound of its own on what one evaluation may cost;
 // 0 for none.
-func compile(kind Kind, expression string, costs uint64) (rule *Rule, err error) {
+func compile(kind Kind, expression string, bound uint64) (rule *Rule, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the parser's trouble must not be ours
 			rule, err = nil, &Error{Message: "The rule cannot be read. Write it more simply."}
@@ -49,22 +49,14 @@ func compile(kind Kind, expression string, costs uint64) (rule *Rule, err error)
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, &Error{Line: 1, Column: 1, Message: fmt.Sprintf("The rule's value is of type %s, not true or false. Compare it with something.", t)}
 	}
-	if at := userMetadata(checked); at != nil {
-		return nil, at
+	if mistake := cmp.Or(userMetadata(checked), growing(checked)); mistake != nil {
+		return nil, mistake
 	}
-	program, err := env.Program(checked, programOptions(costs)...)
+	program, err := env.Program(checked, programOptions(bound)...)
 	if err != nil {
 		return nil, &Error{Message: "The rule cannot be run: " + err.Error()}
 	}
 	return &Rule{program: program, uses: usesOf(checked)}, nil
-}
-
-func programOptions(costs uint64) []cel.ProgramOption {
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.InterruptCheckFrequency(interruptEvery)}
-	if costs > 0 {
-		options = append(options, cel.CostLimit(costs))
-	}
-	return options
 }
 
 // undeclared is how a name that is not there is reported.

@@ -10,15 +10,6 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// Bounds of what rules may cost, in CEL's units (about one per step, a tenth
-// per byte of text that is looked at). A pass over 1 MiB of arguments is far
-// below; a loop in a loop over it far above.
-const (
-	maxCost        = 5_000_000  // of one rule, once
-	maxSpent       = 20_000_000 // of all rules of one request; the last one may run over
-	interruptEvery = 100        // rounds of a loop between looks at the context
-)
-
 var (
 	errCost       = errors.New("rule costs too much")
 	errEvaluation = errors.New("rule has no value: something that it reads is missing or of another type")

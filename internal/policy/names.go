@@ -35,7 +35,7 @@ const knownNames = "claims, scopes, client, mode, subject, issuer, actor, contex
 const (
 	maxNesting     = 50
 	maxNodes       = 4000
-	maxRegexp      = 2000 // instructions of one regular expression
+	maxRegexp      = 300 // instructions of one regular expression
 	maxParseErrors = 4
 )
 
@@ -72,5 +72,6 @@ func newEnvironment(more ...cel.EnvOption) (*cel.Env, error) {
 		cel.ParserErrorRecoveryLimit(maxParseErrors),
 		cel.ExpressionNodeLimit(maxNodes),
 		cel.RegexProgramSizeLimit(maxRegexp),
+		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 	}, more...)...)
 }

@@ -10,6 +10,8 @@
 //	compile.go  from an expression to a rule; what is refused at publish
 //	names.go    the names rules may use, and their types
 //	uses.go     what a rule reads
+//	growth.go   why no rule builds a value that is larger than what it reads
+//	cost.go     what a rule may cost
 //	facts.go    what rules read of one request, parsed when it is read
 //	json.go     JSON as CEL sees it
 //	holds.go    asking a rule, within its bounds

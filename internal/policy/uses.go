@@ -74,10 +74,7 @@ func userMetadata(checked *cel.Ast) *Error {
 		if found != nil || !namesUserMetadata(e) {
 			return
 		}
-		found = &Error{Message: "user_metadata can be written by its user, so no rule may read it. Keep what decides in app_metadata, or ask the database (context)."}
-		if at := native.SourceInfo().GetStartLocation(e.ID()); at.Line() > 0 && at.Column() >= 0 {
-			found.Line, found.Column = at.Line(), at.Column()+1
-		}
+		found = at(native, e, "user_metadata can be written by its user, so no rule may read it. Keep what decides in app_metadata, or ask the database (context).")
 	})
 	return found
 }
