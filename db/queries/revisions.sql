@@ -1,6 +1,6 @@
--- Tables: revisions, surfaces, surface_urls, as publishing uses them; members
--- and builders for the names of authors. A
--- revision is never changed; which one is live is a column of its surface.
+-- Tables: revisions, surfaces, surface_urls, sign_in_settings, as publishing
+-- uses them; members and builders for the names of authors. A revision is never
+-- changed; which one is live is a column of its surface.
 
 -- name: GetSurfaceForBuild :one
 -- What a compilation needs to know of a surface.
@@ -99,3 +99,11 @@ select b.id, b.email
 from builders b
 join members m on m.builder_id = b.id
 where m.organization_id = @organization_id and b.id = any(@builder_ids::uuid[]);
+
+-- name: ListSiblings :many
+-- What the other live surfaces of a project ask of callers.
+select s.slug, r.access
+from surfaces s
+join revisions r on r.organization_id = s.organization_id and r.surface_id = s.id and r.number = s.live_revision
+where s.organization_id = @organization_id and s.project_id = @project_id and s.id <> @surface_id
+order by s.slug;

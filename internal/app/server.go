@@ -136,8 +136,13 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
+	open, err := newDoors(store, keys, s.directory.Watch(), projects, out, s.log, now)
+	if err != nil {
+		return err
+	}
+	callers := authenticator.With(oauth.Doors{Bridge: s.bridge, Keys: open.keys, Issuers: open.issuers, Clients: open.clients, Sessions: open.clients})
 	s.surfaces, err = mcp.NewHandler(mcp.Config{
-		Directory: s.directory, Hosts: hosts, Authenticator: authenticator.With(oauth.Doors{Bridge: s.bridge}), Projects: projects, Keys: keys,
+		Directory: s.directory, Hosts: hosts, Authenticator: callers, Projects: projects, Keys: keys, Limiter: open.limits, Clients: open.clients,
 		Recorder: s.recorder, Bridge: s.bridge, Steps: s.steps, Connect: connectPage(s.config.PagesURL, s.log), Logger: s.log, Now: now,
 		Version: opt.Version, CacheBytes: s.config.CacheBytes,
 	})
@@ -146,7 +151,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	}
 	work, err := builders.New(builders.Config{
 		Tenants: s.Tenants, Surfaces: s.Surfaces, Supabase: projects, Management: supabase.NewManagement(out),
-		AllowSplitIssuer: s.config.AllowSplitIssuer, AllowPublic: s.config.Loopback(), RequireOwnership: s.config.RequireOwnership,
+		AllowSplitIssuer: s.config.AllowSplitIssuer, RequireOwnership: s.config.RequireOwnership,
 	})
 	if err != nil {
 		return err
@@ -156,7 +161,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		return err
 	}
 	control, err := api.New(api.Config{
-		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Bridge: s.bridge, Connections: reader, Hosts: hosts, Logger: s.log, Now: now,
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Connections: reader, Hosts: hosts, Logger: s.log, Now: now,
 	})
 	if err != nil {
 		return err

@@ -175,7 +175,7 @@ func (r *replicas) importSchema(t *testing.T) *surfaces.Snapshot {
 
 const openSurface = `version: 1
 title: Announcements
-access: { mode: public }
+access: { mode: public, public: { confirm: true, calls: 6000, per: 1m } }
 tools:
   - table: announcements
     operations: [list]

@@ -124,7 +124,7 @@ func TestServedSaysWhyNot(t *testing.T) {
 func TestScopesOfAProjectWithoutAnyAreKnownToBeNone(t *testing.T) {
 	t.Parallel()
 	facts := (&builders.Service{}).Facts(tenants.Project{})
-	if facts.ScopesSupported == nil || !facts.OAuthOff || facts.AllowPublic {
+	if facts.ScopesSupported == nil || !facts.OAuthOff {
 		t.Errorf("facts %+v", facts)
 	}
 }

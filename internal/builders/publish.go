@@ -15,7 +15,7 @@ func (s *Service) Facts(project tenants.Project) surfaces.ProjectFacts {
 		scopes = []string{} // nil would mean: not known
 	}
 	return surfaces.ProjectFacts{
-		Signing: string(project.Signing), OAuthOff: !project.OAuthEnabled, ScopesSupported: scopes, AllowPublic: s.AllowPublic,
+		Signing: string(project.Signing), OAuthOff: !project.OAuthEnabled, ScopesSupported: scopes, Issuer: project.Issuer,
 	}
 }
 

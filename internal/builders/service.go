@@ -17,7 +17,6 @@ type Config struct {
 	Management *supabase.Management
 
 	AllowSplitIssuer bool // CHUMBO_ALLOW_SPLIT_ISSUER
-	AllowPublic      bool // surfaces may declare mode public
 	RequireOwnership bool // nothing of an unverified project is served
 }
 

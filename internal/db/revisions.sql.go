@@ -203,9 +203,9 @@ type GetSurfaceForBuildRow struct {
 	PinnedAt     *time.Time
 }
 
-// Tables: revisions, surfaces, surface_urls, as publishing uses them; members
-// and builders for the names of authors. A
-// revision is never changed; which one is live is a column of its surface.
+// Tables: revisions, surfaces, surface_urls, sign_in_settings, as publishing
+// uses them; members and builders for the names of authors. A revision is never
+// changed; which one is live is a column of its surface.
 // What a compilation needs to know of a surface.
 func (q *Queries) GetSurfaceForBuild(ctx context.Context, arg GetSurfaceForBuildParams) (GetSurfaceForBuildRow, error) {
 	row := q.db.QueryRow(ctx, getSurfaceForBuild, arg.OrganizationID, arg.SurfaceID)
@@ -430,6 +430,46 @@ func (q *Queries) ListRevisionsByDigest(ctx context.Context, arg ListRevisionsBy
 			&i.Overrides,
 			&i.Live,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listSiblings = `-- name: ListSiblings :many
+select s.slug, r.access
+from surfaces s
+join revisions r on r.organization_id = s.organization_id and r.surface_id = s.id and r.number = s.live_revision
+where s.organization_id = $1 and s.project_id = $2 and s.id <> $3
+order by s.slug
+`
+
+type ListSiblingsParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	SurfaceID      id.Surface
+}
+
+type ListSiblingsRow struct {
+	Slug   string
+	Access json.RawMessage
+}
+
+// What the other live surfaces of a project ask of callers.
+func (q *Queries) ListSiblings(ctx context.Context, arg ListSiblingsParams) ([]ListSiblingsRow, error) {
+	rows, err := q.db.Query(ctx, listSiblings, arg.OrganizationID, arg.ProjectID, arg.SurfaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListSiblingsRow
+	for rows.Next() {
+		var i ListSiblingsRow
+		if err := rows.Scan(&i.Slug, &i.Access); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -1,9 +1,5 @@
 package surfaces
 
-import (
-	"slices"
-)
-
 // Compile turns a surface file into the form that is served. It returns nil
 // and at least one error problem when the file is refused; warnings may come
 // with either. The same input always gives the same output.
@@ -28,12 +24,16 @@ func Build(src []byte, snap *Snapshot, facts ProjectFacts) Built {
 		return Built{Problems: r.sorted()}
 	}
 	file := r.file(root)
-	c := &compiler{report: r.report, file: file, facts: facts, used: newUsed()}
+	c := &compiler{report: r.report, src: src, file: file, facts: facts, used: newUsed()}
 	c.access()
+	if snap != nil {
+		c.ix = newIndex(snap)
+	}
+	c.called()
+	c.policy()
 	if snap == nil {
 		c.withoutSnapshot()
 	} else {
-		c.ix = newIndex(snap)
 		c.tools()
 	}
 	if HasErrors(c.problems) {
@@ -53,6 +53,7 @@ func Build(src []byte, snap *Snapshot, facts ProjectFacts) Built {
 // compiler holds one compilation.
 type compiler struct {
 	report
+	src   []byte
 	file  *File
 	ix    *index
 	facts ProjectFacts
@@ -60,7 +61,8 @@ type compiler struct {
 	out   Compiled
 	made  []made
 
-	weight int // of the schemas so far, in bytes
+	weight int             // of the schemas so far, in bytes
+	rules  map[rule]*ruled // compiled so far
 }
 
 // made is a compiled tool and where it was declared.
@@ -71,11 +73,13 @@ type made struct {
 	key      string // what a derived name was made of, for its hash
 }
 
+const notImported = "nothing is known of this project's tables and functions yet: import its schema first (chumbo import)"
+
 func (c *compiler) withoutSnapshot() {
 	if len(c.file.Tools) == 0 {
 		return
 	}
-	c.errorf(c.file.Tools[0].at, "nothing is known of this project's tables and functions yet: import its schema first (chumbo import)")
+	c.errorf(c.file.Tools[0].at, notImported)
 }
 
 func (c *compiler) tools() {
@@ -106,88 +110,13 @@ func (c *compiler) finish() {
 	c.lint()
 }
 
-// access fills in who may call, and refuses what the project cannot do.
-func (c *compiler) access() {
-	a := c.file.Access
-	out := &c.out.Access
-	for _, m := range a.Modes {
-		out.Modes = append(out.Modes, Mode(m.Value))
-	}
-	out.AnonymousUsers = a.AnonymousUsers
-	out.Origins = values(a.Origins)
-	if a.has(ModeOAuth) {
-		out.Authorization = a.Authorization.Value
-		out.Advertise, out.Require, out.Roles = values(a.Advertise), values(a.Require), values(a.Roles)
-		c.roleRules(a)
-		if out.Bridged() {
-			c.bridgeRules(a)
-		} else {
-			c.directRules(a)
-		}
-	}
-	if a.has(ModePublic) && !c.facts.AllowPublic {
-		c.errorf(modeAt(a, ModePublic), "mode public is served only by an instance that listens on loopback (such as the demo) in this version: write mode: oauth")
-	}
-	if !a.has(ModeOAuth) && len(a.Modes) > 0 {
-		c.onlyOAuth(a)
-	}
-}
-
-func (c *compiler) onlyOAuth(a AccessSpec) {
-	for _, t := range slices.Concat(a.Advertise, a.Require) {
-		c.errorf(t.at, "scopes belong to mode oauth: add oauth to mode, or leave them out")
-	}
-}
-
-// directRules are what direct mode needs of the project.
-func (c *compiler) directRules(a AccessSpec) {
-	if c.facts.Signing == SigningHS256 {
-		c.errorf(a.authorization, "this project signs its tokens with a shared secret (HS256), which nobody else can verify, so direct authorization is not possible. "+
-			"In the Supabase dashboard open Project Settings, JWT Keys: choose \"Migrate JWT secret\", then \"Rotate keys\" so that an asymmetric key (ES256) signs; "+
-			"then check the project again (chumbo link) and publish. Or write authorization: bridge, which works with HS256 keys")
-	}
-	if c.facts.OAuthOff {
-		c.errorf(a.authorization, "this project's OAuth server is off, so nobody could sign in. In the Supabase dashboard open Authentication, OAuth Server: enable it and allow dynamic client registration "+
-			"(self-hosted: GOTRUE_OAUTH_SERVER_ENABLED=true and GOTRUE_OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION=true); then check the project again (chumbo link) and publish. Or write authorization: bridge, which needs no OAuth server")
-	}
-	for _, t := range a.Advertise {
-		if t.Value == offlineAccess {
-			c.errorf(t.at, offlineNever)
-			continue
-		}
-		c.knownScope(t)
-	}
-	for _, t := range a.Require {
-		c.knownScope(t)
-	}
-}
-
-// roleRules warn about users who are more than signed in.
-func (c *compiler) roleRules(a AccessSpec) {
-	for _, t := range a.Roles {
-		if t.Value != "authenticated" {
-			c.warnf(t.at, "tokens with role %s are accepted: the Data API runs them as that database role, with its rights", t.Value)
-		}
-	}
-}
-
-// knownScope refuses a scope that the project's server cannot issue: asking
-// for it would end every sign-in with an error.
-func (c *compiler) knownScope(t Text) {
-	if c.facts.knowsScope(t.Value) {
-		return
-	}
-	c.errorf(t.at, "the project's OAuth server cannot issue the scope %s, so no token would ever have it%s. With authorization: bridge a surface has scopes of its own",
-		quoteName(t.Value), c.suggest(t.Value, c.facts.ScopesSupported, "; it issues "))
-}
-
 // publicRules keep public: true and mode public together.
 func (c *compiler) publicRules(t *ToolSpec) {
 	a := c.file.Access
 	switch {
 	case t.Public && !a.has(ModePublic):
 		c.errorf(t.public, "public: true needs public in access.mode")
-	case !t.Public && a.has(ModePublic) && !a.has(ModeOAuth):
+	case !t.Public && a.only(ModePublic):
 		c.errorf(t.at, "nobody could call this tool: mode public serves only what is marked public: true")
 	}
 	if !t.Public && !a.has(ModePublic) {
@@ -213,31 +142,34 @@ func (t *ToolSpec) scopes() []Text {
 
 // common fills in what every tool has.
 func (c *compiler) common(t *ToolSpec, o *OperationSpec) Tool {
-	if c.file.Access.has(ModeOAuth) {
-		for _, scope := range o.Scopes {
-			if c.out.Access.Bridged() {
-				c.ownScope(scope)
-			} else {
-				c.knownScope(scope)
-			}
-		}
+	for _, scope := range o.Scopes {
+		c.capabilityScope(scope)
 	}
-	return Tool{
+	tool := Tool{
 		Scopes: values(o.Scopes), Public: t.Public, Result: ResultForm(o.Result.Value), Template: o.Template.Value,
 		Guidance: Guidance{Before: t.GuidanceText.Before.Value, After: t.GuidanceText.After.Value}, Budget: t.Budget,
 	}
+	c.toolPolicy(&tool, t, o)
+	return tool
 }
 
 // roles are the database roles that will run a tool.
 func (c *compiler) roles(t *ToolSpec) []string {
-	var roles []string
-	if c.file.Access.has(ModeOAuth) {
-		roles = values(c.file.Access.Roles)
-	}
-	if t.Public && c.file.Access.has(ModePublic) {
+	roles := c.userRoles()
+	a := c.file.Access
+	if t.Public && a.has(ModePublic) || a.has(ModeAPIKey) || a.external() {
 		roles = append(roles, "anon")
 	}
 	return roles
+}
+
+// userRoles are the roles of callers whose calls carry a token of the project.
+func (c *compiler) userRoles() []string {
+	a := c.file.Access
+	if a.has(ModeBearer) || a.has(ModeOAuth) && !a.external() {
+		return values(a.Roles)
+	}
+	return nil
 }
 
 func values(texts []Text) []string {
@@ -246,13 +178,4 @@ func values(texts []Text) []string {
 		out = append(out, t.Value)
 	}
 	return out
-}
-
-func modeAt(a AccessSpec, mode Mode) place {
-	for _, m := range a.Modes {
-		if m.Value == string(mode) {
-			return m.at
-		}
-	}
-	return a.at
 }

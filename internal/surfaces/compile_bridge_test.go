@@ -20,7 +20,7 @@ func TestBridgeIsWhatAFileGetsThatDoesNotSay(t *testing.T) {
 	if a, b := Build([]byte(bridgeFile), loadSnapshot(t), known()), Build([]byte(without), loadSnapshot(t), known()); a.Compiled == nil || a.Digest != b.Digest || !b.Compiled.Access.Bridged() {
 		t.Errorf("written out %q, left out %q: %v %v", a.Digest, b.Digest, a.Problems, b.Problems)
 	}
-	public := "version: 1\ntitle: News\naccess: { mode: public }\ntools:\n  - { table: announcements, columns: [id, body], public: true }\n"
+	public := "version: 1\ntitle: News\naccess: { mode: public, public: { confirm: true, calls: 60, per: 1m } }\ntools:\n  - { table: announcements, columns: [id, body], public: true }\n"
 	if c := mustBuild(t, public, loadSnapshot(t)); c.Access.Authorization != "" || c.Access.Bridged() || c.Access.Scopes != nil {
 		t.Errorf("a surface without oauth has an authorization server: %+v", c.Access)
 	}

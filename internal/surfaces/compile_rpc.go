@@ -3,7 +3,6 @@ package surfaces
 import (
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // The shapes of Returns.Kind.
@@ -59,7 +58,7 @@ func (c *compiler) rpc(t *ToolSpec) {
 			in.Required = append(in.Required, o.plan.Name)
 		}
 	}
-	tool.RPC, tool.Input = plan, c.raw(t.at, in)
+	tool.RPC, tool.Input, tool.Privileged = plan, c.raw(t.at, in), t.RPC.Privileged
 	if tool.Result != ResultText {
 		tool.Output = c.raw(t.at, output)
 	}
@@ -92,37 +91,19 @@ func (c *compiler) function(t Text) (*FunctionSchema, bool) {
 
 // rights checks who may call the function, and as whom it runs.
 func (b *rpcTool) rights() {
-	at, name := b.spec.Function.at, b.signature()
-	if b.fn.SecurityDefiner {
-		b.errorf(at, "%s is SECURITY DEFINER: it runs with its owner's rights, past Row Level Security, and a tool for that (privileged) is not yet supported: alter function %s security invoker;", b.spec.Function.Value, name)
+	at, name := b.spec.Function.at, signature(b.fn)
+	switch {
+	case b.fn.SecurityDefiner && !b.spec.Privileged:
+		b.errorf(at, "%s is SECURITY DEFINER: it runs with its owner's rights, past Row Level Security. If that is not meant: alter function %s security invoker; If it is, write privileged: true and an allow rule that says who may call it", b.spec.Function.Value, name)
+	case !b.fn.SecurityDefiner && b.spec.Privileged:
+		b.errorf(b.spec.privileged, "%s runs with its caller's rights, so it is not privileged: leave privileged out", b.spec.Function.Value)
+	case b.spec.Privileged && b.spec.Allow == nil:
+		b.errorf(b.spec.privileged, "a privileged tool runs past Row Level Security, so it needs an allow rule of its own that says who may call it")
 	}
-	for _, role := range b.roles(b.tool) {
-		if !b.ix.known[role] {
-			b.warnf(at, "the imported schema does not say what role %s may execute", role)
-			continue
-		}
-		if !slices.Contains(b.ix.usage[b.fn.Schema], role) {
-			b.errorf(at, "%s may not use schema %s: grant usage on schema %s to %s;", role, quoteName(b.fn.Schema), ident(b.fn.Schema), ident(role))
-		}
-		if !slices.Contains(b.fn.Execute, role) {
-			b.errorf(at, "%s may not execute %s: grant execute on function %s to %s;", role, b.spec.Function.Value, name, ident(role))
-		}
+	if b.spec.Privileged && b.tool.Public {
+		b.errorf(b.spec.privileged, "a privileged tool is never public: nobody would stand between the internet and its owner's rights")
 	}
-}
-
-// signature names the function in SQL, unmistakably.
-func (b *rpcTool) signature() string {
-	types := make([]string, len(b.fn.Arguments))
-	for i, a := range b.fn.Arguments {
-		types[i] = ident(a.Type.Name)
-		if a.Type.Schema != catalogSchema {
-			types[i] = qualified(a.Type.Schema, a.Type.Name)
-		}
-		if a.Type.Array {
-			types[i] += "[]"
-		}
-	}
-	return qualified(b.fn.Schema, b.fn.Name) + "(" + strings.Join(types, ", ") + ")"
+	b.mayExecute(b.spec.Function, b.fn, b.roles(b.tool))
 }
 
 // offeredArgument is an argument of the plan and its schema.
@@ -277,7 +258,7 @@ func (b *rpcTool) annotations() Annotations {
 	set(&a.Idempotent, declared.Idempotent)
 	set(&a.OpenWorld, declared.OpenWorld)
 	if a.ReadOnly && volatile {
-		b.errorf(declared.at, "%s is VOLATILE, so it may write and cannot be read_only. If it only reads: alter function %s stable;", b.spec.Function.Value, b.signature())
+		b.errorf(declared.at, "%s is VOLATILE, so it may write and cannot be read_only. If it only reads: alter function %s stable;", b.spec.Function.Value, signature(b.fn))
 	}
 	if a.ReadOnly && a.Destructive && !volatile {
 		b.errorf(declared.at, "a tool cannot be both read_only and destructive")

@@ -14,7 +14,7 @@ import (
 
 // known are the facts of an ordinary project.
 func known() ProjectFacts {
-	return ProjectFacts{Signing: SigningAsymmetric, ScopesSupported: []string{"openid", "email", "phone", "profile"}, AllowPublic: true}
+	return ProjectFacts{Signing: SigningAsymmetric, ScopesSupported: []string{"openid", "email", "phone", "profile"}}
 }
 
 func TestCompileGoldenFiles(t *testing.T) {
@@ -328,38 +328,26 @@ func TestField76_AnEmptyListNeverMeansEverything(t *testing.T) {
 	}
 }
 
-func TestPublicModeNeedsAnInstanceThatAllowsIt(t *testing.T) {
-	t.Parallel()
-	src, err := os.ReadFile("testdata/compile/public.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := known()
-	facts.AllowPublic = false
-	if c, problems := Compile(src, loadSnapshot(t), facts); c != nil || !mentions(problems, 3, "loopback") {
-		t.Errorf("compiled %t: %v", c != nil, problems)
-	}
-}
-
 func TestPublicModeAndPublicToolsBelongTogether(t *testing.T) {
 	t.Parallel()
 	file := func(access, tool string) []byte {
 		return []byte("version: 1\ntitle: T\naccess: { " + access + " }\ntools:\n  - { table: announcements, columns: [id, body], " + tool + " }\n")
 	}
+	const rate = "public: { confirm: true, calls: 60, per: 1m }"
 	for name, c := range map[string]struct {
 		access, tool, words string
 	}{
-		"a tool nobody could call":     {"mode: public", "public: false", "nobody could call"},
+		"a tool nobody could call":     {"mode: public, " + rate, "public: false", "nobody could call"},
 		"a public tool without a mode": {"mode: oauth, authorization: direct", "public: true", "needs public in access.mode"},
-		"a public tool with scopes":    {"mode: [oauth, public], authorization: direct", "public: true, scopes: [email]", "cannot need scopes"},
-		"direct without oauth":         {"mode: public, authorization: direct", "public: true", "belongs to mode oauth"},
+		"a public tool with scopes":    {"mode: [oauth, public], authorization: direct, " + rate, "public: true, scopes: [email]", "cannot need scopes"},
+		"direct without oauth":         {"mode: public, authorization: direct, " + rate, "public: true", "belongs to mode oauth"},
 	} {
 		compiled, problems := Compile(file(c.access, c.tool), loadSnapshot(t), known())
 		if compiled != nil || !mentions(problems, 0, c.words) {
 			t.Errorf("%s: compiled %t, %v", name, compiled != nil, problems)
 		}
 	}
-	if compiled, problems := Compile(file("mode: public", "public: true"), loadSnapshot(t), known()); compiled == nil {
+	if compiled, problems := Compile(file("mode: public, "+rate, "public: true"), loadSnapshot(t), known()); compiled == nil {
 		t.Errorf("a public surface is refused: %v", problems)
 	}
 }

@@ -40,6 +40,7 @@ func Diff(before, after *Compiled) []Change {
 	}
 	d := &differ{}
 	d.access(before.Access, after.Access)
+	d.policy(before.Policy, after.Policy)
 	if before.Title != after.Title {
 		d.add(ChangeBehaviour, "the title is %s now, it was %s", quoteName(after.Title), quoteName(before.Title))
 	}
@@ -47,11 +48,21 @@ func Diff(before, after *Compiled) []Change {
 		d.add(ChangeBehaviour, "the instructions for models changed")
 	}
 	d.tools(before.Tools, after.Tools)
-	if len(d.changes) == 0 && !sameJSON(before, after) {
+	if len(d.changes) == 0 && !sameJSON(formless(before), formless(after)) {
 		d.add(ChangeBehaviour, "how the surface is served changed")
 	}
 	slices.SortStableFunc(d.changes, func(a, b Change) int { return cmp.Compare(gravity[b.Class], gravity[a.Class]) })
 	return d.changes
+}
+
+// formless is a compiled form without the number of its format: what an older
+// version wrote may serve the same.
+func formless(c *Compiled) Compiled {
+	f := *c
+	if KnownFormat(f.Format) {
+		f.Format = Format
+	}
+	return f
 }
 
 // WorstChange is the gravest class among changes: ChangeSafe for none.
@@ -160,6 +171,7 @@ func planOf(t *Tool) any {
 func (d *differ) compare(before, after *Tool) {
 	told := len(d.changes)
 	d.admission(before, after)
+	d.toolPolicy(before, after)
 	if before.Title != after.Title {
 		d.add(ChangeBehaviour, "the title is %s now, it was %s", quoteName(after.Title), quoteName(before.Title))
 	}

@@ -11,6 +11,8 @@ func (d *differ) access(before, after Access) {
 			d.add(ChangeBreaks, "access.authorization is %s now, it was %s: every client must sign in again", after.Authorization, before.Authorization)
 		}
 		d.scopes(before, after)
+	}
+	if before.users() && after.users() {
 		d.roles(before, after)
 	}
 	switch {
@@ -20,6 +22,7 @@ func (d *differ) access(before, after Access) {
 		d.add(ChangeSafe, "anonymous users are admitted now")
 	}
 	d.origins(before.Origins, after.Origins)
+	d.doors(before, after)
 	before.Scopes, after.Scopes = nil, nil // told by advertise, require and the tools
 	if len(d.changes) == told && !sameJSON(before, after) {
 		d.add(ChangeSafe, "access is written in another order")
@@ -28,6 +31,8 @@ func (d *differ) access(before, after Access) {
 
 var modeLoses = map[Mode]string{
 	ModeOAuth:  "nobody can sign in any more",
+	ModeBearer: "sessions of the app are refused",
+	ModeAPIKey: "keys of applications are refused",
 	ModePublic: "callers without a token are refused",
 }
 

@@ -193,7 +193,7 @@ func TestDiffClassesWhatAFileChangesForClients(t *testing.T) {
 			[]string{`behaviour the title is "Sales" now, it was "CRM"`, "behaviour the instructions for models changed", "behaviour summary: the description changed"}, nil,
 		},
 		"public is new": {
-			[]string{"mode: oauth", "mode: [oauth, public]", "    rpc: summary\n", "    rpc: summary\n    public: true\n"},
+			[]string{"mode: oauth", "mode: [oauth, public], public: { confirm: true, calls: 60, per: 1m }", "    rpc: summary\n", "    rpc: summary\n    public: true\n"},
 			[]string{"safe access mode public is new", "safe summary: is public now: callers without a token may call it"},
 			[]string{"breaks access mode public is gone: callers without a token are refused", "breaks summary: is no longer public: callers without a token are refused"},
 		},

@@ -42,7 +42,7 @@ func asFile(t *testing.T, example string) string {
 		return example
 	case "access":
 		return head + example
-	case "tools":
+	case "tools", "context", "authorizer":
 		return head + access + example
 	case "filters", "order", "result":
 		return head + access + table + inTool
@@ -81,7 +81,7 @@ func TestSurfaceFilePageShowsEveryKey(t *testing.T) {
 	t.Parallel()
 	examples := strings.Join(yamlExamples(t, "../../docs/surface-file.md"), "\n")
 	for _, k := range []keys{
-		fileKeys, accessKeys, tableKeys, rpcKeys, filterKeys, orderKeys, limitKeys, guidanceKeys,
+		fileKeys, accessKeys, introspectionKeys, functionKeys, publicKeys, scopesFromKeys, requiredRolesKeys, allowKeys, tableKeys, rpcKeys, filterKeys, orderKeys, limitKeys, guidanceKeys,
 		operationKeys, annotationKeys, argumentKeys, inputKeys, propertyKeys,
 	} {
 		for _, key := range k.known {

@@ -40,7 +40,7 @@ func (s *Service) Drift(ctx context.Context, org id.Organization, project id.Pro
 			d.Why = "Nothing is published."
 			return nil
 		}
-		built, now, err := build(ctx, q, org, project, []byte(live.file), facts)
+		built, now, err := build(ctx, q, org, project, surface, []byte(live.file), facts)
 		if err != nil {
 			return err
 		}

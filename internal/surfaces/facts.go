@@ -15,7 +15,17 @@ type ProjectFacts struct {
 	Signing         string   // SigningAsymmetric or SigningHS256; empty: not known
 	OAuthOff        bool     // the project's OAuth 2.1 server is off
 	ScopesSupported []string // of the project's own metadata; nil: not known
-	AllowPublic     bool     // this instance serves public mode (loopback only)
+	Issuer          string   // of the project's own tokens; empty: not known
+
+	// The service fills these in from its own tables.
+	HostedSignIn bool      // the bridge signs in on Chumbo's own page, which asks for second factors
+	Siblings     []Sibling // the other surfaces of the project that are live
+}
+
+// Sibling is another live surface of the same project.
+type Sibling struct {
+	Slug   string
+	Access Access
 }
 
 // knowsScope reports whether the project's server can issue the scope. Where

@@ -24,6 +24,11 @@ type File struct {
 	Instructions Text        `json:"instructions"`
 	Access       AccessSpec  `json:"access"`
 	Tools        []*ToolSpec `json:"tools"`
+
+	// What came later is left out where it is not written: a file that says
+	// nothing new keeps its digest.
+	Context    *FunctionSpec `json:"context,omitempty"`
+	Authorizer *FunctionSpec `json:"authorizer,omitempty"`
 }
 
 // Text is a string and where it stands.
@@ -35,6 +40,9 @@ type Text struct {
 // MarshalJSON writes the string alone.
 func (t Text) MarshalJSON() ([]byte, error) { return marshal(t.Value) }
 
+// IsZero reports whether nothing is written, for what is left out then.
+func (t Text) IsZero() bool { return t.Value == "" }
+
 // AccessSpec is the access section as written.
 type AccessSpec struct {
 	Modes          []Text `json:"mode"`
@@ -44,8 +52,25 @@ type AccessSpec struct {
 	Roles          []Text `json:"roles"`
 	AnonymousUsers bool   `json:"anonymous_users"`
 	Origins        []Text `json:"origins"`
-	at             place
-	authorization  place // of the key, or of access where it is missing
+
+	Issuer        Text               `json:"issuer,omitzero"`
+	Audience      []Text             `json:"audience,omitempty"`
+	Clients       []Text             `json:"clients,omitempty"`
+	Introspection *IntrospectionSpec `json:"introspection,omitempty"`
+	Keys          *FunctionSpec      `json:"keys,omitempty"`
+	Public        *PublicSpec        `json:"public,omitempty"`
+	Isolation     Text               `json:"isolation,omitzero"`     // client, or nothing
+	SessionCheck  int                `json:"session_check,omitzero"` // seconds
+	ScopesFrom    *ScopesFromSpec    `json:"scopes_from,omitempty"`
+	RequiredRoles *RequiredRolesSpec `json:"required_roles,omitempty"`
+	AAL           Text               `json:"aal,omitzero"`
+	Documentation Text               `json:"documentation,omitzero"`
+	Visible       Text               `json:"visible,omitzero"`
+	Allow         *AllowSpec         `json:"allow,omitempty"`
+
+	at            place
+	authorization place            // of the key, or of access where it is missing
+	given         map[string]place // of every key that is written
 }
 
 func (a AccessSpec) has(mode Mode) bool {
@@ -105,7 +130,14 @@ type OperationSpec struct {
 	Scopes      []Text `json:"scopes"`
 	Result      Text   `json:"result"`
 	Template    Text   `json:"template"`
-	at          place
+
+	Visible    Text            `json:"visible,omitzero"`
+	Allow      *AllowSpec      `json:"allow,omitempty"`
+	Permission Text            `json:"permission,omitzero"`
+	AAL        Text            `json:"aal,omitzero"`
+	Meta       json.RawMessage `json:"meta,omitempty"`
+
+	at place
 }
 
 // operationSpecs are in the order of operations, one each.
@@ -161,6 +193,8 @@ type RPCSpec struct {
 	Arguments   argumentSpecs  `json:"arguments"`
 	Declared    bool           `json:"declared"` // the file names the arguments; else all are offered
 	Annotations AnnotationSpec `json:"annotations"`
+	Privileged  bool           `json:"privileged,omitzero"`
+	privileged  place
 }
 
 // AnnotationSpec are the annotations as written; nil is not written.

@@ -11,35 +11,32 @@ const noInstead = "leave it out"
 
 var (
 	fileKeys = keys{
-		known: []string{"version", "title", "instructions", "access", "tools"},
+		known: []string{"version", "title", "instructions", "access", "context", "authorizer", "tools"},
 		later: map[string]string{
 			"resources": "offer the same rows with a table tool",
 			"prompts":   noInstead,
-			"context":   "let the database decide by Row Level Security",
-			"visible":   "use scopes, or let the database decide by Row Level Security",
-			"allow":     "use scopes, or let the database decide by Row Level Security",
-			"meta":      noInstead,
+			"visible":   "write it in access, where it counts for every tool",
+			"allow":     "write it in access, where it counts for every tool",
+			"meta":      "give it to the tools that need it",
 		},
 	}
 	accessKeys = keys{
-		known: []string{"mode", "authorization", "advertise", "require", "roles", "anonymous_users", "origins"},
+		known: []string{"mode", "authorization", "issuer", "audience", "clients", "introspection", "keys", "public", "isolation",
+			"session_check", "advertise", "require", "scopes_from", "roles", "anonymous_users", "required_roles", "aal", "origins",
+			"documentation", "visible", "allow"},
 		later: map[string]string{
-			"scopes_from":   "name only scopes the project's own OAuth server can issue",
-			"isolation":     "leave it out; tokens are trusted for the whole project",
-			"session_check": "leave it out; a token revoked at Supabase ends when it expires",
 			"public_tasks":  noInstead,
-			"issuer":        "write authorization: bridge, which signs users in by the project's own Supabase Auth",
-			"audience":      noInstead,
-			"introspection": noInstead,
-			"keys":          noInstead,
-			"limits":        noInstead,
-			"aal":           "check aal in a Row Level Security policy",
-			"claims":        "check claims in a Row Level Security policy",
-			"visible":       "use scopes, or let the database decide by Row Level Security",
-			"allow":         "use scopes, or let the database decide by Row Level Security",
+			"limits":        "write public: { … } for callers without a token",
+			"claims":        "write required_roles, or a rule: visible or allow",
 			"approval_page": noInstead,
 		},
 	}
+	introspectionKeys = keys{known: []string{"client_id", "endpoint"}}
+	functionKeys      = keys{known: []string{"rpc"}}
+	publicKeys        = keys{known: []string{"confirm", "calls", "per", "total"}}
+	scopesFromKeys    = keys{known: []string{"claim", "rpc"}}
+	requiredRolesKeys = keys{known: []string{"claim", "roles"}}
+	allowKeys         = keys{known: []string{"rule", "reason"}}
 	// laterTool are the later keys that any tool may have.
 	laterTool = map[string]string{
 		"confirm":      "leave it out; clients ask before a tool that is not read-only",
@@ -47,13 +44,8 @@ var (
 		"task":         "leave it out; the call answers within the project's statement timeout",
 		"stream":       noInstead,
 		"schema":       "leave it out; the schema comes from the database",
-		"visible":      "use scopes, or let the database decide by Row Level Security",
-		"allow":        "use scopes, or let the database decide by Row Level Security",
-		"meta":         noInstead,
-		"context":      "let the database decide by Row Level Security",
-		"privileged":   "make the function SECURITY INVOKER",
+		"context":      "write context: { rpc: … } once, beside access",
 		"set":          "use a column default",
-		"aal":          "check aal in a Row Level Security policy",
 		"limits":       noInstead,
 		"embed":        "offer the related table as a tool of its own, or use a view or an rpc tool",
 		"guard":        "leave it out; this version reads tables and calls functions",
@@ -62,12 +54,12 @@ var (
 	}
 	tableKeys = keys{
 		known: []string{"table", "operations", "columns", "key", "filters", "order", "limit", "shorten", "name", "title",
-			"description", "scopes", "public", "result", "template", "guidance", "budget"},
+			"description", "scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget"},
 		later: laterTool,
 	}
 	rpcKeys = keys{
-		known: []string{"tool", "rpc", "title", "description", "arguments", "input", "annotations", "scopes", "public",
-			"result", "template", "guidance", "budget"},
+		known: []string{"tool", "rpc", "title", "description", "arguments", "input", "annotations", "scopes", "visible", "allow", "permission",
+			"aal", "meta", "privileged", "public", "result", "template", "guidance", "budget"},
 		later: laterTool,
 	}
 	filterKeys     = keys{known: []string{"operators", "required", "hidden_ok"}}
@@ -90,12 +82,5 @@ var (
 	laterTools = map[string]string{
 		"function": "offer a Postgres function with rpc instead",
 		"storage":  "offer rows with a table tool, or a Postgres function with rpc",
-	}
-	laterModes = map[string]string{
-		"bearer":  "write mode: oauth",
-		"api-key": "write mode: oauth",
-	}
-	laterAuthorizations = map[string]string{
-		"external": "write authorization: bridge",
 	}
 )

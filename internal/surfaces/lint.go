@@ -71,7 +71,9 @@ func (c *compiler) lint() {
 	}
 	c.lintTexts()
 	c.lintDirect()
-	if c.file.Access.has(ModePublic) && c.file.Access.has(ModeOAuth) && !c.anyPublic() {
+	c.lintSiblings()
+	c.lintBearer()
+	if c.file.Access.has(ModePublic) && !c.file.Access.only(ModePublic) && !c.anyPublic() {
 		c.warnf(modeAt(c.file.Access, ModePublic), "mode public is on, but no tool is marked public: true, so a caller without a token sees nothing")
 	}
 }
@@ -94,6 +96,21 @@ func (c *compiler) lintDirect() {
 	}
 	if limited {
 		c.warnf(at, "with authorization: direct a client's token is a full session of the user at the project, so that scopes hold it back here and nowhere else; authorization: bridge is recommended, where the session stays with Chumbo")
+	}
+}
+
+// lintBearer warns of scopes that nobody is asked for: the app's own sessions
+// have none, and are limited by none.
+func (c *compiler) lintBearer() {
+	a := c.file.Access
+	if !a.has(ModeBearer) || a.has(ModeOAuth) || a.has(ModeAPIKey) {
+		return
+	}
+	for _, t := range c.file.Tools {
+		if scopes := t.scopes(); len(scopes) > 0 {
+			c.warnf(scopes[0].at, "scopes limit no caller here: sessions of the app (mode bearer) have none and need none; write an allow rule, or let Row Level Security decide")
+			return
+		}
 	}
 }
 

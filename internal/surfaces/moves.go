@@ -54,16 +54,20 @@ func touches(c *Compiled) (relations map[string]map[string]bool, functions map[s
 			functions[t.RPC.Relation.Schema+"."+t.RPC.Relation.Name] = true
 		}
 	}
+	for _, f := range called(c) {
+		functions[f.Schema+"."+f.Name] = true
+	}
 	return relations, functions
 }
 
-// callers are the database roles that run a surface's tools.
+// callers are the database roles that run a surface's tools, and what Chumbo
+// itself calls for it.
 func callers(c *Compiled) []string {
 	var roles []string
-	if c.Access.Has(ModeOAuth) {
+	if c.Access.users() {
 		roles = slices.Clone(admitted(c.Access))
 	}
-	if c.Access.Has(ModePublic) && slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Public }) {
+	if c.Access.Keys != nil || slices.ContainsFunc(c.Tools, func(t Tool) bool { return c.Access.anon(&t) }) {
 		roles = append(roles, "anon")
 	}
 	return roles

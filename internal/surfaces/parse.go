@@ -176,6 +176,7 @@ func (r *reader) file(n *yaml.Node) *File {
 	} else if !m.given("access") {
 		r.errorf(m.at, "access is missing: write access: { mode: oauth, authorization: bridge }")
 	}
+	f.Context, f.Authorizer = r.function(m, "context"), r.function(m, "authorizer")
 	if items, at, ok := m.items("tools"); ok {
 		f.Tools = r.tools(items, at)
 	}

@@ -29,8 +29,19 @@ func (r *reader) access(n *yaml.Node, at place) AccessSpec {
 	a.Roles = r.roles(m)
 	a.AnonymousUsers, _ = m.boolean("anonymous_users")
 	a.Origins = r.origins(m)
+	a.given = map[string]place{}
+	for name, e := range m.entries {
+		a.given[name] = e.at
+	}
+	r.external(m, &a)
+	r.doors(m, &a)
+	a.AAL = r.aal(m)
+	a.Visible, _ = m.text("visible", ruleExpression)
+	a.Allow = r.allow(m)
 	return a
 }
+
+var modeNames = []string{string(ModeOAuth), string(ModeBearer), string(ModeAPIKey), string(ModePublic)}
 
 func (r *reader) modes(m mapping) []Text {
 	texts, ok := m.list("mode", ruleName)
@@ -42,14 +53,11 @@ func (r *reader) modes(m mapping) []Text {
 	}
 	var modes []Text
 	for _, t := range texts {
-		switch {
-		case t.Value == string(ModeOAuth) || t.Value == string(ModePublic):
+		if slices.Contains(modeNames, t.Value) {
 			modes = append(modes, t)
-		case laterModes[t.Value] != "":
-			r.errorf(t.at, "mode %s is not yet supported: %s", t.Value, laterModes[t.Value])
-		default:
-			r.errorf(t.at, "unknown mode %s%s", quoteName(t.Value), r.suggest(t.Value, []string{"oauth", "public"}, "; this version has "))
+			continue
 		}
+		r.errorf(t.at, "unknown mode %s%s", quoteName(t.Value), r.suggest(t.Value, modeNames, "; this version has "))
 	}
 	if len(texts) == 0 {
 		r.errorf(m.at, "access.mode is an empty list: write mode: oauth")
@@ -59,15 +67,13 @@ func (r *reader) modes(m mapping) []Text {
 
 func (r *reader) checkAuthorization(a AccessSpec) {
 	value := a.Authorization.Value
-	known := value == AuthorizationDirect || value == AuthorizationBridge
+	known := slices.Contains([]string{AuthorizationBridge, AuthorizationDirect, AuthorizationExternal}, value)
 	switch {
 	case known && !a.has(ModeOAuth) && len(a.Modes) > 0:
 		r.errorf(a.authorization, "authorization belongs to mode oauth: add oauth to mode, or leave authorization out")
 	case known || value == "":
-	case laterAuthorizations[value] != "":
-		r.errorf(a.authorization, "authorization: %s is not yet supported: %s", value, laterAuthorizations[value])
 	default:
-		r.errorf(a.authorization, "unknown authorization %s: write authorization: bridge (or direct)", quoteName(value))
+		r.errorf(a.authorization, "unknown authorization %s: write authorization: bridge (or direct, or external)", quoteName(value))
 	}
 }
 
@@ -79,13 +85,15 @@ func (r *reader) scopes(m mapping, key string) []Text {
 
 func (r *reader) checkScopes(texts []Text) []Text {
 	for _, t := range texts {
-		bad := func(c rune) bool { return c <= ' ' || c == '"' || c == '\\' || c > '~' }
-		if strings.ContainsFunc(t.Value, bad) {
+		if strings.ContainsFunc(t.Value, notOfAWord) {
 			r.errorf(t.at, "%s is not a scope: one word of visible ASCII without quotes or backslashes; list several as [a, b]", quoteName(t.Value))
 		}
 	}
 	return texts
 }
+
+// notOfAWord reports whether a character cannot be part of a scope.
+func notOfAWord(c rune) bool { return c <= ' ' || c == '"' || c == '\\' || c > '~' }
 
 func (r *reader) roles(m mapping) []Text {
 	texts, ok := m.list("roles", ruleName)

@@ -24,6 +24,9 @@ func (r *reader) rpcTool(n *yaml.Node, at place) *ToolSpec {
 	s.Title, _ = m.text("title", ruleTitle)
 	s.Description, _ = m.text("description", ruleDescription)
 	s.Scopes = r.scopes(m, "scopes")
+	r.policy(m, &s.OperationSpec)
+	s.Privileged, _ = m.boolean("privileged")
+	s.privileged = m.entries["privileged"].at
 	s.Result = Text{Value: string(ResultHybrid), at: at}
 	if result, ok := m.text("result", ruleName); ok {
 		s.Result = result

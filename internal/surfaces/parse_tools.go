@@ -239,6 +239,7 @@ func (r *reader) perOperation(m mapping, s *TableSpec) {
 		}
 	}
 	r.scopesByOperation(m, s)
+	r.policyByOperation(m, s)
 }
 
 // byOperation returns the value when it is for all operations; a mapping is

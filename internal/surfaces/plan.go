@@ -49,7 +49,7 @@ func (s *Service) Plan(ctx context.Context, org id.Organization, project id.Proj
 		if src, err = fileOrDraft(src, row.Draft); err != nil {
 			return err
 		}
-		built, snapshot, err := build(ctx, q, org, project, src, facts)
+		built, snapshot, err := build(ctx, q, org, project, surface, src, facts)
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ type Finding struct {
 // A table without Row Level Security, and a view that runs with its owner's
 // rights, are serious when a surface uses them or a role of the Data API
 // reaches them; a SECURITY DEFINER function that a role may call, when a
-// surface uses it. Everything else is a warning. A right of anon that a policy
+// surface uses it and does not mark it privileged. Everything else is a warning. A right of anon that a policy
 // names anon for, or that a public tool needs, is meant and no finding.
 func Posture(snap *Snapshot, used []*Compiled) []Finding {
 	if snap == nil {
@@ -119,7 +119,8 @@ func (s *Service) Posture(ctx context.Context, org id.Organization, project id.P
 // use is what surfaces do with an object.
 type use struct {
 	any    bool
-	public bool // callers without a token reach it
+	public bool // calls as anon reach it
+	owner  bool // only what runs with its owner's rights on purpose uses it
 }
 
 // usesOf are the relations and functions that surfaces use, by schema.name.
@@ -137,7 +138,13 @@ func usesOf(compiled []*Compiled) map[string]use {
 			case t.RPC != nil:
 				key = t.RPC.Relation.Schema + "." + t.RPC.Relation.Name + "()"
 			}
-			uses[key] = use{any: true, public: uses[key].public || (t.Public && c.Access.Has(ModePublic))}
+			before, seen := uses[key]
+			uses[key] = use{any: true, public: before.public || c.Access.anon(&t), owner: t.Privileged && (!seen || before.owner)}
+		}
+		for _, f := range called(c) {
+			key := f.Schema + "." + f.Name + "()"
+			before, seen := uses[key]
+			uses[key] = use{any: true, public: before.public, owner: !seen || before.owner}
 		}
 	}
 	return uses

@@ -26,14 +26,17 @@ func (p *inspection) definer(f *FunctionSchema) {
 		return
 	}
 	object := f.Schema + "." + f.Name
-	used, severity := p.uses[object+"()"], FindingWarning
-	if used.any {
+	used, severity, meant := p.uses[object+"()"], FindingWarning, ""
+	if used.any && !used.owner {
 		severity = FindingSerious
+	}
+	if used.owner {
+		meant = " That is deliberate where a surface marks its tool privileged, or has Chumbo call it; whoever calls it past Chumbo meets no rule of the surface."
 	}
 	signature := signatureOf(f)
 	p.add(Finding{
 		Kind: FindingFunctionDefiner, Severity: severity, Object: object, Used: used.any,
-		Summary: fmt.Sprintf("The function %s is SECURITY DEFINER: whoever has the role %s runs it with its owner's rights, past Row Level Security.", signature, strings.Join(roles, " or ")),
+		Summary: fmt.Sprintf("The function %s is SECURITY DEFINER: whoever has the role %s runs it with its owner's rights, past Row Level Security.%s", signature, strings.Join(roles, " or "), meant),
 		SQL: fmt.Sprintf("alter function %s security invoker;\n"+
 			"-- If it has to run with its owner's rights (a policy calls it, say), take it\n"+
 			"-- out of the API instead, into a schema that is not exposed:\n"+

@@ -69,7 +69,7 @@ func (s *Service) Publish(ctx context.Context, by events.Actor, surface id.Surfa
 		if err != nil {
 			return nil, err
 		}
-		built, snapshot, err := build(ctx, q, by.Organization, row.ProjectID, src, req.Facts)
+		built, snapshot, err := build(ctx, q, by.Organization, row.ProjectID, surface, src, req.Facts)
 		if err != nil {
 			return nil, err
 		}

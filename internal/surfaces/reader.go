@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/chumbo-dev/chumbo/internal/policy"
 )
 
 // reader turns nodes into values by the type expected at each place. Whatever
@@ -117,6 +119,9 @@ var (
 	ruleProse       = textRule{max: 4000}
 	ruleGuidance    = textRule{max: 1000}
 	ruleTemplate    = textRule{max: 8000}
+	ruleExpression  = textRule{max: policy.MaxExpression}
+	ruleReason      = textRule{max: 300, oneLine: true}
+	ruleURL         = textRule{max: 500, oneLine: true}
 )
 
 // text reads a string: the source text of any scalar.
@@ -258,6 +263,39 @@ func (m mapping) integer(key string, low, high int) (int, bool) {
 		return 0, false
 	}
 	return v, true
+}
+
+var timePattern = regexp.MustCompile(`^([0-9]{1,6})(s|m|h)$`)
+
+// seconds reads a time such as 90s, 5m or 24h between two bounds, in seconds.
+func (m mapping) seconds(key string, low, high int) (int, bool) {
+	n, at, ok := m.get(key)
+	if !ok {
+		return 0, false
+	}
+	parts := timePattern.FindStringSubmatch(n.Value)
+	if n.Kind != yaml.ScalarNode || parts == nil {
+		m.r.errorf(at, "%s must be a whole number and its unit (s, m or h), such as 5m", key)
+		return 0, false
+	}
+	v, err := strconv.Atoi(parts[1])
+	v *= map[string]int{"s": 1, "m": 60, "h": 3600}[parts[2]]
+	if err != nil || v < low || v > high {
+		m.r.errorf(at, "%s must be from %s to %s, not %s", key, shortTime(low), shortTime(high), n.Value)
+		return 0, false
+	}
+	return v, true
+}
+
+// shortTime is seconds as seconds reads them.
+func shortTime(v int) string {
+	switch {
+	case v%3600 == 0 && v > 0:
+		return fmt.Sprintf("%dh", v/3600)
+	case v%60 == 0 && v > 0:
+		return fmt.Sprintf("%dm", v/60)
+	}
+	return fmt.Sprintf("%ds", v)
 }
 
 func isStringKey(n *yaml.Node) bool {

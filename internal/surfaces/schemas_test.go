@@ -71,20 +71,34 @@ func TestFileSchemaAndParserKnowTheSameKeys(t *testing.T) {
 		schema any
 		keys   keys
 	}{
-		"file":        {root, fileKeys},
-		"access":      {at("properties", "access"), accessKeys},
-		"table":       {tool(0), tableKeys},
-		"rpc":         {tool(1), rpcKeys},
-		"filter":      {tool(0, "properties", "filters", "additionalProperties", "anyOf", 2), filterKeys},
-		"order":       {tool(0, "properties", "order", "anyOf", 0, "anyOf", 1), orderKeys},
-		"limit":       {tool(0, "properties", "limit"), limitKeys},
-		"guidance":    {tool(0, "properties", "guidance"), guidanceKeys},
-		"operation":   {tool(0, "properties", "title", "anyOf", 1), operationKeys},
-		"scopes":      {tool(0, "properties", "scopes", "anyOf", 2), operationKeys},
-		"annotations": {tool(1, "properties", "annotations"), annotationKeys},
-		"argument":    {tool(1, "properties", "arguments", "anyOf", 2, "additionalProperties", "anyOf", 2), argumentKeys},
-		"input":       {tool(1, "properties", "input"), inputKeys},
-		"property":    {tool(1, "properties", "input", "properties", "properties", "additionalProperties"), propertyKeys},
+		"file":           {root, fileKeys},
+		"access":         {at("properties", "access"), accessKeys},
+		"introspection":  {at("properties", "access", "properties", "introspection"), introspectionKeys},
+		"keys":           {at("properties", "access", "properties", "keys"), functionKeys},
+		"context":        {at("properties", "context"), functionKeys},
+		"authorizer":     {at("properties", "authorizer"), functionKeys},
+		"public":         {at("properties", "access", "properties", "public"), publicKeys},
+		"scopes_from":    {at("properties", "access", "properties", "scopes_from", "anyOf", 0), scopesFromKeys},
+		"required_roles": {at("properties", "access", "properties", "required_roles", "anyOf", 2), requiredRolesKeys},
+		"access.allow":   {at("properties", "access", "properties", "allow", "anyOf", 1), allowKeys},
+		"table.allow":    {tool(0, "properties", "allow", "anyOf", 1), allowKeys},
+		"rpc.allow":      {tool(1, "properties", "allow", "anyOf", 1), allowKeys},
+		"visible":        {tool(0, "properties", "visible", "anyOf", 1), operationKeys},
+		"allow":          {tool(0, "properties", "allow", "anyOf", 2), operationKeys},
+		"permission":     {tool(0, "properties", "permission", "anyOf", 1), operationKeys},
+		"aal":            {tool(0, "properties", "aal", "anyOf", 1), operationKeys},
+		"table":          {tool(0), tableKeys},
+		"rpc":            {tool(1), rpcKeys},
+		"filter":         {tool(0, "properties", "filters", "additionalProperties", "anyOf", 2), filterKeys},
+		"order":          {tool(0, "properties", "order", "anyOf", 0, "anyOf", 1), orderKeys},
+		"limit":          {tool(0, "properties", "limit"), limitKeys},
+		"guidance":       {tool(0, "properties", "guidance"), guidanceKeys},
+		"operation":      {tool(0, "properties", "title", "anyOf", 1), operationKeys},
+		"scopes":         {tool(0, "properties", "scopes", "anyOf", 2), operationKeys},
+		"annotations":    {tool(1, "properties", "annotations"), annotationKeys},
+		"argument":       {tool(1, "properties", "arguments", "anyOf", 2, "additionalProperties", "anyOf", 2), argumentKeys},
+		"input":          {tool(1, "properties", "input"), inputKeys},
+		"property":       {tool(1, "properties", "input", "properties", "properties", "additionalProperties"), propertyKeys},
 	} {
 		object := c.schema.(map[string]any)
 		if object["additionalProperties"] != false {
@@ -108,7 +122,7 @@ func TestFileSchemaAndParserKnowTheSameKeys(t *testing.T) {
 
 func TestEveryLaterKeySaysWhatToDoInstead(t *testing.T) {
 	t.Parallel()
-	for _, k := range []map[string]string{fileKeys.later, accessKeys.later, laterTool, laterOperations, laterTools, laterModes, laterAuthorizations} {
+	for _, k := range []map[string]string{fileKeys.later, accessKeys.later, laterTool, laterOperations, laterTools} {
 		for key, instead := range k {
 			if instead == "" {
 				t.Errorf("%s: nothing to do instead", key)

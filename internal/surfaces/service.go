@@ -139,15 +139,15 @@ type Draft struct {
 }
 
 // Check compiles a file against the project's latest snapshot and keeps
-// nothing. The surface need not exist yet. Errors: fault.NotFound (project).
-func (s *Service) Check(ctx context.Context, org id.Organization, project id.Project, src []byte, facts ProjectFacts) (Built, error) {
+// nothing. A zero surface is one that does not exist yet. Errors: fault.NotFound (project).
+func (s *Service) Check(ctx context.Context, org id.Organization, project id.Project, surface id.Surface, src []byte, facts ProjectFacts) (Built, error) {
 	var built Built
 	err := s.store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {
 		err := mustHaveProject(ctx, q, org, project)
 		if err != nil {
 			return err
 		}
-		built, _, err = build(ctx, q, org, project, src, facts)
+		built, _, err = build(ctx, q, org, project, surface, src, facts)
 		return err
 	})
 	return built, err
@@ -177,7 +177,7 @@ func (s *Service) PutDraft(ctx context.Context, by events.Actor, surface id.Surf
 		if err != nil {
 			return nil, err
 		}
-		if draft.Built, _, err = build(ctx, q, by.Organization, row.ProjectID, src, facts); err != nil {
+		if draft.Built, _, err = build(ctx, q, by.Organization, row.ProjectID, surface, src, facts); err != nil {
 			return nil, err
 		}
 		_, err = q.SetSurfaceDraft(ctx, db.SetSurfaceDraftParams{
@@ -253,11 +253,18 @@ func surfaceRow(ctx context.Context, q *db.Queries, org id.Organization, surface
 
 func noSurface() error { return fault.New(fault.NotFound, "no_surface", "There is no such surface.") }
 
-// build compiles against the latest snapshot, and returns it; without one it
+// build compiles against the latest snapshot, beside what else is live of the
+// project, and returns the snapshot; without one it
 // is zero, and the compiler says what to do.
-func build(ctx context.Context, q *db.Queries, org id.Organization, project id.Project, src []byte, facts ProjectFacts) (Built, StoredSnapshot, error) {
+func build(ctx context.Context, q *db.Queries, org id.Organization, project id.Project, surface id.Surface, src []byte, facts ProjectFacts) (Built, StoredSnapshot, error) {
 	stored, err := latest(ctx, q, org, project)
 	if err != nil && !fault.Is(err, fault.NotFound) {
+		return Built{}, StoredSnapshot{}, err
+	}
+	if facts.Siblings, err = siblings(ctx, q, org, project, surface); err != nil {
+		return Built{}, StoredSnapshot{}, err
+	}
+	if facts.HostedSignIn, err = hostedSignIn(ctx, q, org, project, facts); err != nil {
 		return Built{}, StoredSnapshot{}, err
 	}
 	return Build(src, stored.Snapshot, facts), stored, nil

@@ -243,7 +243,7 @@ func TestCheckKeepsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.snapshot(w.alice)
-	built, err := w.service.Check(t.Context(), w.alice.org, w.alice.project, []byte(file("Try")), known())
+	built, err := w.service.Check(t.Context(), w.alice.org, w.alice.project, id.Surface{}, []byte(file("Try")), known())
 	if err != nil || built.Compiled == nil {
 		t.Errorf("check: %v, %v", built.Problems, err)
 	}
@@ -407,7 +407,7 @@ func TestAliceAndBobNeverReachEachOther(t *testing.T) {
 		},
 		"LatestSnapshot": func() error { _, err := w.service.LatestSnapshot(ctx, bob, theirs.project); return err },
 		"Check": func() error {
-			_, err := w.service.Check(ctx, bob, theirs.project, []byte(file("X")), known())
+			_, err := w.service.Check(ctx, bob, theirs.project, id.Surface{}, []byte(file("X")), known())
 			return err
 		},
 		"PutDraft": func() error {

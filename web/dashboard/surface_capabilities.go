@@ -145,7 +145,7 @@ func (d *dashboard) preview(c echo.Context, head web.SurfaceHead, file string) (
 	if len(file) > surfaces.MaxFileBytes {
 		return web.SurfacePreview{}, fault.New(fault.TooLarge, "file_too_large", "The surface file is %d bytes; at most %d (256 KiB).", len(file), surfaces.MaxFileBytes)
 	}
-	built, err := d.Surfaces.Check(c.Request().Context(), principal(c).Organization.ID, head.Project.ID, []byte(file), d.Builders.Facts(head.Project))
+	built, err := d.Surfaces.Check(c.Request().Context(), principal(c).Organization.ID, head.Project.ID, head.Surface.ID, []byte(file), d.Builders.Facts(head.Project))
 	if err != nil {
 		return web.SurfacePreview{}, err
 	}

@@ -93,3 +93,14 @@ revoke execute on function public.private_count() from public;
 create function billing.pay(number text) returns boolean language sql as $$ select true $$;
 create function public.on_change() returns trigger language plpgsql as $$ begin return new; end $$;
 create procedure public.tidy() language sql as $$ select 1 $$;
+
+create table public.keys (hash text primary key, owner bigint not null);
+alter table public.keys enable row level security;
+create function public.check_key(key text) returns jsonb language sql stable security definer set search_path = '' as $$
+  select jsonb_build_object('subject', k.owner, 'scopes', array['crm.read']) from public.keys k where k.hash = key $$;
+create function public.my_scopes() returns text[] language sql stable as $$ select array['crm.read'] $$;
+create function public.chumbo_context() returns jsonb language sql stable as $$ select '{}'::jsonb $$;
+create function public.chumbo_authorize(checks jsonb) returns jsonb language sql stable as $$ select '[]'::jsonb $$;
+create function public.purge_customer(id bigint) returns void language sql security definer set search_path = '' as $$
+  delete from public.customers c where c.id = purge_customer.id $$;
+create function public.refund(order_id bigint, amount numeric) returns void language sql as $$ select $$;

@@ -1,0 +1,140 @@
+package surfaces
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/chumbo-dev/chumbo/internal/policy"
+)
+
+const emailNote = "users change their email themselves, and whoever takes over a mailbox has it: decide by app_metadata, or by what the database says (context)"
+
+// rule is an expression and where it stands.
+type rule struct {
+	kind policy.Kind
+	text string
+}
+
+// ruled is what became of a rule.
+type ruled struct {
+	uses policy.Uses
+	err  error
+}
+
+// policy fills in the rules for every capability.
+func (c *compiler) policy() {
+	a := c.file.Access
+	c.rule(policy.Visible, a.Visible)
+	c.out.Policy.Visible = a.Visible.Value
+	c.out.Policy.Allow = c.allow(a.Allow)
+	c.aalNote(a.AAL)
+}
+
+// toolPolicy fills in the rules of one tool.
+func (c *compiler) toolPolicy(tool *Tool, t *ToolSpec, o *OperationSpec) {
+	c.rule(policy.Visible, o.Visible)
+	tool.Visible, tool.Allow = o.Visible.Value, c.allow(o.Allow)
+	tool.Permission, tool.AAL, tool.Meta = o.Permission.Value, o.AAL.Value, o.Meta
+	if o.Permission.Value != "" && c.file.Authorizer == nil {
+		c.errorf(o.Permission.at, "permission is asked of the authorizer, and the file names none: write authorizer: { rpc: … } beside access, or leave permission out")
+	}
+	c.aalNote(o.AAL)
+	switch {
+	case o.AAL.Value == "":
+	case t.Public:
+		c.errorf(o.AAL.at, "a public tool cannot need aal2: callers without a token have no session")
+	case !c.file.Access.claimed():
+		c.errorf(o.AAL.at, "nobody could call this tool: aal2 is asked of sessions, and the callers of %s have none", strings.Join(values(c.file.Access.Modes), " and "))
+	}
+}
+
+func (c *compiler) allow(s *AllowSpec) *Allow {
+	if s == nil {
+		return nil
+	}
+	c.rule(policy.Allow, s.Rule)
+	return &Allow{Rule: s.Rule.Value, Reason: s.Reason.Value}
+}
+
+// rule refuses what is no rule, and notes what deserves a second look.
+func (c *compiler) rule(kind policy.Kind, t Text) {
+	if t.Value == "" {
+		return
+	}
+	done := c.compileRule(rule{kind, t.Value})
+	if done.err != nil {
+		c.ruleError(t, done.err)
+		return
+	}
+	if done.uses.Context && c.file.Context == nil {
+		c.errorf(t.at, "the rule reads context, and the file does not say where it comes from: write context: { rpc: … } beside access")
+	}
+	if done.uses.Email {
+		c.warnf(t.at, "the rule reads email: %s", emailNote)
+	}
+	if done.uses.Claims && !c.file.Access.claimed() && len(c.file.Access.Modes) > 0 {
+		c.warnf(t.at, "the rule reads claims, which callers of %s do not have, so it refuses everybody", strings.Join(values(c.file.Access.Modes), " and "))
+	}
+}
+
+// compileRule compiles each expression once: the same often stands at many
+// tools.
+func (c *compiler) compileRule(r rule) *ruled {
+	if done := c.rules[r]; done != nil {
+		return done
+	}
+	done := &ruled{}
+	compiled, err := policy.Compile(r.kind, r.text)
+	if err != nil {
+		done.err = err
+	} else {
+		done.uses = compiled.Uses()
+	}
+	if c.rules == nil {
+		c.rules = map[rule]*ruled{}
+	}
+	c.rules[r] = done
+	return done
+}
+
+// ruleError tells what is wrong with a rule at its place in the file: exactly,
+// where the rule stands there on one line as it is, else at the rule's begin.
+func (c *compiler) ruleError(t Text, err error) {
+	at := t.at
+	var e *policy.Error
+	if !errors.As(err, &e) || e.Line == 0 {
+		c.errorf(at, "%v", err)
+		return
+	}
+	if begin, ok := c.verbatim(t); ok && e.Line == 1 {
+		at.column = begin + max(e.Column, 1) - 1
+		c.errorf(at, "%s", e.Message)
+		return
+	}
+	c.errorf(at, "in line %d, column %d of the rule: %s", e.Line, e.Column, e.Message)
+}
+
+// verbatim is the column where a text begins that its line of the file holds
+// as it is, behind a quote at most.
+func (c *compiler) verbatim(t Text) (column int, ok bool) {
+	lines := strings.SplitN(string(c.src), "\n", t.at.line+1)
+	if t.at.line < 1 || t.at.line > len(lines) {
+		return 0, false
+	}
+	line := []rune(lines[t.at.line-1])
+	for column := t.at.column; column <= t.at.column+1 && column-1 < len(line); column++ {
+		if strings.HasPrefix(string(line[column-1:]), t.Value) {
+			return column, true
+		}
+	}
+	return 0, false
+}
+
+// aalNote warns that who signs in by OAuth starts without a second factor.
+func (c *compiler) aalNote(t Text) {
+	a := c.file.Access
+	if t.Value == "" || !a.has(ModeOAuth) || a.Authorization.Value == AuthorizationBridge && c.facts.HostedSignIn {
+		return
+	}
+	c.warnf(t.at, "sessions that begin with OAuth are aal1, and no client asks for a second factor later, so people may never get in: write authorization: bridge and let people sign in on the hosted page, which asks for it (sign-in settings of the project)")
+}
