@@ -221,5 +221,12 @@ func (c *callerSession) Renew(ctx context.Context, refused seal.Secret) (seal.Se
 	return c.service.upstreamToken(ctx, c.project, c.organization, c.upstream, refused)
 }
 
-// Claims implements oauth.Session.
-func (c *callerSession) Claims(ctx context.Context) (json.RawMessage, error) { panic("not built") }
+// Claims implements oauth.Session. The token was checked when it came: its
+// signature, or by asking the project where that signs with a shared secret.
+func (c *callerSession) Claims(ctx context.Context) (json.RawMessage, error) {
+	token, err := c.Token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.service.upstreams.claimsOf(keyOfUpstream(c.project, c.organization, c.upstream), token)
+}

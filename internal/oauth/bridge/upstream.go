@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,13 +76,32 @@ func (k upstreamKey) isOf(issuer, origin string) bool {
 
 // warmToken is the project's access token of a session, as last stored.
 type warmToken struct {
-	token seal.Secret
-	until time.Time // from here on it is refreshed first
-	mark  tenants.Mark
+	token  seal.Secret
+	claims func() (json.RawMessage, error) // of the token; read when first asked for
+	until  time.Time                       // from here on it is refreshed first
+	mark   tenants.Mark
+}
+
+// claimsOf are the claims of the session's token, without user_metadata: read
+// once for as long as the token is kept.
+func (u *upstreams) claimsOf(key upstreamKey, token seal.Secret) (json.RawMessage, error) {
+	read := claimsReader(token)
+	if known, ok := u.warm.GetIfPresent(key); ok && known.token == token {
+		read = known.claims
+	}
+	claims, err := read()
+	if err != nil {
+		return nil, fmt.Errorf("read claims of %s: %w", key.session, err)
+	}
+	return claims, nil
+}
+
+func claimsReader(token seal.Secret) func() (json.RawMessage, error) {
+	return func() (json.RawMessage, error) { return oauth.TokenClaims(token.Reveal()) }
 }
 
 // warmSessions bounds the sessions whose tokens are kept in memory: a token of
-// Supabase's takes one or two KiB.
+// Supabase's takes one or two KiB, and so do its claims.
 const warmSessions = 20_000
 
 func newUpstreams(keys *seal.Keyset) (*upstreams, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -173,7 +174,7 @@ func (s *Service) refresh(ctx context.Context, p *tenants.ProjectRef, key upstre
 }
 
 func (s *Service) keepWarm(key upstreamKey, token seal.Secret, from, until time.Time, mark tenants.Mark) {
-	s.upstreams.warm.Set(key, warmToken{token: token, until: until.Add(-margin(from, until)), mark: mark})
+	s.upstreams.warm.Set(key, warmToken{token: token, claims: sync.OnceValues(claimsReader(token)), until: until.Add(-margin(from, until)), mark: mark})
 }
 
 // refreshed is what the project gave for the session's refresh token, checked:
