@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/chumbo-dev/chumbo/internal/clocktest"
 	"github.com/chumbo-dev/chumbo/internal/db"
@@ -355,7 +356,7 @@ func (s *stored) surface(t testing.TB, service *tenants.Service, email, organiza
 	origin := "https://" + strings.Repeat(slug[:1], 20) + ".supabase.co"
 	_, err = service.CreateProject(t.Context(), p, tenants.NewProject{Slug: slug, ProjectFacts: tenants.ProjectFacts{
 		TypedURL: origin, APIOrigin: origin, Issuer: origin + "/auth/v1", JWKSURI: origin + "/auth/v1/.well-known/jwks.json",
-		PublishableKey: "sb_publishable_test", Signing: tenants.SigningAsymmetric,
+		PublishableKey: "sb_publishable_0123456789abcdefghijkl_01234567", Signing: tenants.SigningAsymmetric,
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -378,7 +379,7 @@ func (w *world) knows(token string, change map[string]any) {
 	w.issuer.set(func() { w.issuer.answers[token] = answer })
 }
 
-// set keeps a secret.
+// keeps sets a secret.
 func (s *stored) keeps(t testing.TB, p tenants.Principal, ep *tenants.Endpoint, secret string) {
 	t.Helper()
 	if err := s.SetSecret(t.Context(), p, ep.Surface, seal.NewSecret(secret)); err != nil {
@@ -387,3 +388,21 @@ func (s *stored) keeps(t testing.TB, p tenants.Principal, ep *tenants.Endpoint, 
 }
 
 const address = "192.0.2.7"
+
+// text is the one value of a query, as the owner of the cluster sees it.
+func (s *stored) text(t testing.TB, query string, args ...any) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.AdminDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	var value string
+	if _, err := conn.Exec(t.Context(), "set search_path to chumbo"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.QueryRow(t.Context(), query, args...).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
