@@ -145,12 +145,11 @@ func (c *compiler) common(t *ToolSpec, o *OperationSpec) Tool {
 	for _, scope := range o.Scopes {
 		c.capabilityScope(scope)
 	}
-	tool := Tool{
+	return Tool{
 		Scopes: values(o.Scopes), Public: t.Public, Result: ResultForm(o.Result.Value), Template: o.Template.Value,
 		Guidance: Guidance{Before: t.GuidanceText.Before.Value, After: t.GuidanceText.After.Value}, Budget: t.Budget,
+		Visible: o.Visible.Value, Allow: o.Allow.compiled(), Permission: o.Permission.Value, AAL: o.AAL.Value, Meta: o.Meta,
 	}
-	c.toolPolicy(&tool, t, o)
-	return tool
 }
 
 // roles are the database roles that will run a tool.

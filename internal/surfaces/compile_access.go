@@ -50,7 +50,7 @@ func (c *compiler) access() {
 	if a.has(ModeBearer) {
 		c.bearerRules(a)
 	}
-	if len(a.Modes) > 0 {
+	if !a.unclear {
 		c.belongings(a)
 	}
 	c.publicRate(a)

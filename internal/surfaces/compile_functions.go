@@ -85,16 +85,17 @@ func (c *compiler) sentArgument(t Text, fn *FunctionSchema, k calling) string {
 			needed = append(needed, a)
 		}
 	}
-	want := "no argument"
-	if len(k.takes) > 0 {
-		want = "exactly one argument, of type " + strings.Join(k.takes, " or ")
-		if len(needed) == 1 && needed[0].Name != "" && !needed[0].Variadic && typeIs(needed[0].Type, false, k.takes...) {
-			return needed[0].Name
+	if len(k.takes) == 0 {
+		if len(needed) > 0 {
+			c.errorf(t.at, "%s is called for %s without arguments, so all of its own need a default; it takes (%s)", t.Value, k.key, c.ix.argumentsOf(fn))
 		}
-	} else if len(needed) == 0 {
 		return ""
 	}
-	c.errorf(t.at, "%s is called for %s with %s: its own must have a name and that type, and further ones a default; it takes (%s)", t.Value, k.key, want, c.ix.argumentsOf(fn))
+	if len(needed) == 1 && needed[0].Name != "" && !needed[0].Variadic && typeIs(needed[0].Type, false, k.takes...) {
+		return needed[0].Name
+	}
+	c.errorf(t.at, "%s is called for %s with one argument, so it must have exactly one without a default, with a name and of type %s; it takes (%s)",
+		t.Value, k.key, strings.Join(k.takes, " or "), c.ix.argumentsOf(fn))
 	return ""
 }
 

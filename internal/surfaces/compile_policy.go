@@ -21,20 +21,33 @@ type ruled struct {
 	err  error
 }
 
-// policy fills in the rules for every capability.
+// policy fills in the rules for every capability, and checks those of all
+// tools, whatever else is wrong with them.
 func (c *compiler) policy() {
 	a := c.file.Access
 	c.rule(policy.Visible, a.Visible)
-	c.out.Policy.Visible = a.Visible.Value
-	c.out.Policy.Allow = c.allow(a.Allow)
+	c.allowRule(a.Allow)
 	c.aalNote(a.AAL)
+	c.out.Policy.Visible, c.out.Policy.Allow = a.Visible.Value, a.Allow.compiled()
+	for _, t := range c.file.Tools {
+		for _, o := range t.operations() {
+			c.checkPolicy(t, o)
+		}
+	}
 }
 
-// toolPolicy fills in the rules of one tool.
-func (c *compiler) toolPolicy(tool *Tool, t *ToolSpec, o *OperationSpec) {
+// operations are what a tool entry says of each tool it makes.
+func (t *ToolSpec) operations() []*OperationSpec {
+	if t.RPC != nil {
+		return []*OperationSpec{&t.RPC.OperationSpec}
+	}
+	return t.Table.By
+}
+
+// checkPolicy refuses rules of a tool that cannot be asked.
+func (c *compiler) checkPolicy(t *ToolSpec, o *OperationSpec) {
 	c.rule(policy.Visible, o.Visible)
-	tool.Visible, tool.Allow = o.Visible.Value, c.allow(o.Allow)
-	tool.Permission, tool.AAL, tool.Meta = o.Permission.Value, o.AAL.Value, o.Meta
+	c.allowRule(o.Allow)
 	if o.Permission.Value != "" && c.file.Authorizer == nil {
 		c.errorf(o.Permission.at, "permission is asked of the authorizer, and the file names none: write authorizer: { rpc: … } beside access, or leave permission out")
 	}
@@ -43,16 +56,22 @@ func (c *compiler) toolPolicy(tool *Tool, t *ToolSpec, o *OperationSpec) {
 	case o.AAL.Value == "":
 	case t.Public:
 		c.errorf(o.AAL.at, "a public tool cannot need aal2: callers without a token have no session")
-	case !c.file.Access.claimed():
+	case !c.file.Access.claimed() && len(c.file.Access.Modes) > 0:
 		c.errorf(o.AAL.at, "nobody could call this tool: aal2 is asked of sessions, and the callers of %s have none", strings.Join(values(c.file.Access.Modes), " and "))
 	}
 }
 
-func (c *compiler) allow(s *AllowSpec) *Allow {
+func (c *compiler) allowRule(s *AllowSpec) {
+	if s != nil {
+		c.rule(policy.Allow, s.Rule)
+	}
+}
+
+// compiled is the rule as it is served; nil for none.
+func (s *AllowSpec) compiled() *Allow {
 	if s == nil {
 		return nil
 	}
-	c.rule(policy.Allow, s.Rule)
 	return &Allow{Rule: s.Rule.Value, Reason: s.Reason.Value}
 }
 

@@ -88,7 +88,7 @@ func ended(s string) string {
 }
 
 func (b *tableTool) who() string {
-	if b.tool.Public {
+	if a := b.file.Access; b.tool.Public || a.has(ModeAPIKey) || a.external() {
 		return "that the caller may see"
 	}
 	return "that the signed-in user may see"

@@ -71,6 +71,7 @@ type AccessSpec struct {
 	at            place
 	authorization place            // of the key, or of access where it is missing
 	given         map[string]place // of every key that is written
+	unclear       bool             // mode or authorization is not known
 }
 
 func (a AccessSpec) has(mode Mode) bool {

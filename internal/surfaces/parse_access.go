@@ -15,12 +15,14 @@ func (r *reader) access(n *yaml.Node, at place) AccessSpec {
 	if !ok {
 		return a
 	}
+	before := len(r.problems)
 	a.Modes = r.modes(m)
 	a.Authorization, _ = m.text("authorization", ruleName)
 	if e, ok := m.entries["authorization"]; ok {
 		a.authorization = e.at
 	}
 	r.checkAuthorization(a)
+	a.unclear = HasErrors(r.problems[before:])
 	if a.has(ModeOAuth) && !m.given("authorization") {
 		a.Authorization = Text{Value: AuthorizationBridge, at: at}
 	}
