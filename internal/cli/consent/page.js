@@ -12,13 +12,17 @@
 
   // ---- what is shown ----
 
-  const show = (id) => {
-    for (const section of document.querySelectorAll("main > section")) {
+  const show = (id, title) => {
+    for (const section of document.querySelectorAll("section")) {
       section.hidden = section.id !== id;
     }
-    const heading = byId(id).querySelector("h1");
-    document.title = heading.textContent;
-    heading.focus();
+    byId("title").textContent = document.title = title;
+    byId("title").focus();
+  };
+
+  const showSignIn = () => {
+    show("sign-in", "Sign in to " + app);
+    byId("email").focus();
   };
 
   // What went wrong, what to do about it, and what its makers may have to mend.
@@ -26,7 +30,7 @@
     no_request: ["There is no question here", "This page is opened by AI apps that want to use " + app + " as you.", "Start in your AI app: add " + app + " there, and it brings you here."],
     framed: ["This page must stand alone", "It was opened inside another page, which could make you press something you do not see.", "Start again from your AI app."],
     already_used: ["This request was already used", "Each request can be opened and answered once. A second look, such as a reload after the answer, finds nothing.", "Start again from your AI app. If it says that it is connected, there is nothing left to do."],
-    not_found: ["This request cannot be answered any more", "It is older than ten minutes, or was opened by another account.", "Start again from your AI app."],
+    not_found: ["This request cannot be answered any more", "It was answered already, is older than ten minutes, or was opened by another account.", "Start again from your AI app."],
     signed_out: ["You are signed out here", "Nothing was allowed. This request now belongs to the account that opened it.", "Start again from your AI app, and sign in as somebody else."],
     delegated_token: ["An AI app cannot answer", "This sign-in belongs to an AI app, and only you yourself may allow one.", "Start again from your AI app, and sign in here."],
     bad_address: ["This answer would lead somewhere unsafe", "The address that the AI app gave is none that a browser should open.", "Nothing more happens. Tell the makers of the AI app."],
@@ -38,7 +42,6 @@
 
   const fail = (code, again) => {
     const [title, text, next, hint, mayRetry] = problems[code] ?? problems.unavailable;
-    byId("problem").querySelector("h1").textContent = title;
     byId("problem-text").textContent = text;
     byId("problem-next").textContent = next;
     byId("problem-next").hidden = false;
@@ -46,7 +49,7 @@
     byId("problem-makers").hidden = !hint;
     byId("again").hidden = !(mayRetry && again);
     byId("again").onclick = again ?? null;
-    show("problem");
+    show("problem", title);
   };
 
   const say = (id, text, field) => {
@@ -194,7 +197,7 @@
     }
     byId("code-email").textContent = email.value.trim();
     say("code-error", "");
-    show("code");
+    show("code", "Enter the code");
     byId("otp").focus();
   });
 
@@ -217,8 +220,7 @@
 
   byId("code-back").onclick = () => {
     byId("otp").value = "";
-    show("sign-in");
-    byId("email").focus();
+    showSignIn();
   };
 
   // ask reads the request. It is read once: reading it a second time may find
@@ -239,9 +241,8 @@
     if (to === null) {
       return fail("bad_address");
     }
-    for (const place of document.querySelectorAll(".client")) {
-      place.textContent = plain(asked.client, 80) || "an AI app without a name";
-    }
+    const client = plain(asked.client, 80) || "an AI app without a name";
+    byId("client").textContent = client;
     byId("host").textContent = goesTo(to);
     byId("address").textContent = ascii(asked.redirect_uri);
     byId("user").textContent = plain(asked.user, 254) || "yourself, by an account without an email address";
@@ -250,7 +251,7 @@
       item.textContent = Object.hasOwn(scopeWords, scope) ? scopeWords[scope] : plain(scope, 80);
       return item;
     }));
-    show("question");
+    show("question", "Allow " + client + " to use " + app + "?");
   };
 
   const decide = async (action, done) => {
@@ -267,7 +268,7 @@
   const refused = ({ body }, again) => {
     if (body.code === "sign_in") {
       session = "";
-      show("sign-in");
+      showSignIn();
       say("sign-in-error", "Your sign-in has ended. Sign in again.", byId("email"));
       return;
     }
@@ -295,10 +296,9 @@
       return fail("bad_address");
     }
     answered = true;
-    byId("leaving").querySelector("h1").textContent = title;
     byId("leaving-host").textContent = goesTo(to);
     byId("leave").href = redirect;
-    show("leaving");
+    show("leaving", title);
     await signOut();
     location.replace(redirect);
   };
@@ -322,7 +322,6 @@
   } else if (!authorization) {
     fail("no_request");
   } else {
-    show("sign-in");
-    byId("email").focus();
+    showSignIn();
   }
 })();
