@@ -20,6 +20,7 @@ type call struct {
 	http      context.Context // of the HTTP request: ends when the client is gone
 	requestID string
 	protocol  string // MCP version of the request
+	facts     *facts // what policy knows of the caller, shared by the calls of a request
 
 	// Written by the runner, read by the edge after the SDK has answered.
 	unauthorized bool // the project refused the token: the answer becomes a challenge
@@ -54,4 +55,10 @@ func callOf(ctx context.Context) *call {
 // is a result with IsError.
 type runner interface {
 	run(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error)
+
+	// ask calls one of the app's functions as the caller, with the argument if
+	// the function takes one (JSON), and returns its answer; nil where it
+	// returns nothing. When the project refused the token because its time is
+	// over, or the session has ended, the call is marked unauthorized.
+	ask(ctx context.Context, c *call, fn *surfaces.Function, argument []byte) ([]byte, error)
 }

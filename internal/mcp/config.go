@@ -11,6 +11,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -69,8 +70,22 @@ type Steps interface {
 	Record(s events.Step)
 }
 
+// Limiter counts what callers without a credential ask. *ratelimit.Limiter is
+// one.
+type Limiter interface {
+	// Take counts n against each bound, or refuses: fault.RateLimited, or
+	// fault.Unavailable when that cannot be told.
+	Take(ctx context.Context, n int, bounds ...ratelimit.Bound) error
+}
+
+// Clients keeps what the OAuth clients of projects say of themselves.
+// *directclients.Service is one. Name must not block.
+type Clients interface {
+	Name(ep *tenants.Endpoint, c *oauth.Caller, name string)
+}
+
 // Config is what a Handler is built from. Everything is required but Bridge,
-// Steps and CacheBytes.
+// Clients, Steps and CacheBytes.
 type Config struct {
 	Directory     Directory
 	Hosts         Hosts
@@ -78,7 +93,9 @@ type Config struct {
 	Projects      *supabase.Client // reaches the projects, for the declared tools
 	Keys          *seal.Keyset     // seals cursors
 	Recorder      Recorder
+	Limiter       Limiter
 	Bridge        Bridge       // nil: there are no callers with a grant
+	Clients       Clients      // nil: nothing is kept of the names of direct clients
 	Steps         Steps        // nil: nothing is kept of attempts to connect
 	Connect       http.Handler // the page a browser sees at a surface URL; see EndpointOf
 	Logger        *slog.Logger
@@ -97,6 +114,8 @@ func (c Config) validate() error {
 		return errors.New("mcp: no authenticator")
 	case c.Recorder == nil:
 		return errors.New("mcp: no recorder")
+	case c.Limiter == nil:
+		return errors.New("mcp: no limiter")
 	case c.Connect == nil:
 		return errors.New("mcp: no connect page")
 	case c.Logger == nil:

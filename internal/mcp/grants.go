@@ -89,15 +89,18 @@ func (x *exchange) used(c *call, m *message, challenge *oauth.Challenge) {
 	if c.caller.Key.Mode == oauth.ModePublic {
 		return
 	}
-	if m.method == methodInitialize {
+	if m.method == methodInitialize && c.caller.Key.Client != "" {
 		x.h.clients.put(c.caller.Key, m.client)
 	}
 	if challenge != nil || c.outcome.refused || m.method != methodCallTool && m.method != methodListTools {
 		return
 	}
 	info := m.client
-	if info == (clientInfo{}) {
+	if info == (clientInfo{}) && c.caller.Key.Client != "" { // without an id it may be another client's
 		info = x.h.clients.get(c.caller.Key)
+	}
+	if c.caller.Key.Mode == oauth.ModeDirect && x.h.cfg.Clients != nil && info.name != "" {
+		x.h.cfg.Clients.Name(c.endpoint, c.caller, info.name)
 	}
 	switch {
 	case c.caller.Grant.IsZero():

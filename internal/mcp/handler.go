@@ -157,8 +157,24 @@ func (x *exchange) authenticated(ep *tenants.Endpoint) {
 		return
 	}
 	x.underGrant(ep, caller, func() {
-		x.post(&call{endpoint: ep, caller: caller, http: x.r.Context(), requestID: x.requestID})
+		x.admitted(&call{endpoint: ep, caller: caller, http: x.r.Context(), requestID: x.requestID, facts: newFacts(caller, x.started)})
 	})
+}
+
+// admitted serves a caller who is known, once the surface's own conditions are
+// fulfilled.
+func (x *exchange) admitted(c *call) {
+	err := x.gate(x.r.Context(), c)
+	x.project, c.projectTime = c.projectTime, 0
+	if challenge := x.late401(c); challenge != nil {
+		x.challenge(c.endpoint, challenge)
+		return
+	}
+	if err != nil {
+		x.problem(err)
+		return
+	}
+	x.post(c)
 }
 
 // refused answers what Authenticate returned. A failure to verify is never a

@@ -72,16 +72,17 @@ func (c *call) failed(log *slog.Logger, err error) error {
 	return wireError(e, c.requestID)
 }
 
-// policy decides what this caller sees and may call, again after the edge: the
-// edge and the SDK read the same bytes, and a difference between the two must
-// not open anything.
-func policy(r *revision) mcp.Middleware {
+// decides is policy's middleware: it decides what this caller sees and may
+// call, again after the edge. The edge and the SDK read the same bytes, and a
+// difference between the two must not open anything.
+func decides(r *revision) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			c := callOf(ctx)
-			if method == methodCallTool && !r.callable(c, req) {
-				c.outcome.refused = true
-				return nil, &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownTool}
+			if method == methodCallTool {
+				if res, err := r.stopped(ctx, c, req); res != nil || err != nil {
+					return res, err
+				}
 			}
 			res, err := next(ctx, method, req)
 			if err != nil {
@@ -89,7 +90,9 @@ func policy(r *revision) mcp.Middleware {
 			}
 			switch res := res.(type) {
 			case *mcp.ListToolsResult:
-				res.Tools = r.visible(c, c.protocol) // a slice of this result's own
+				if res.Tools, err = r.visible(ctx, c, c.protocol); err != nil { // a slice of this result's own
+					return nil, err
+				}
 			case *mcp.CallToolResult:
 				c.outcome.toolError = res.IsError
 				if err := lowerResult(res, c.protocol); err != nil {
@@ -102,6 +105,27 @@ func policy(r *revision) mcp.Middleware {
 			return res, nil
 		}
 	}
+}
+
+// stopped is the answer to a call that policy refuses: nil, nil lets it pass.
+func (r *revision) stopped(ctx context.Context, c *call, req mcp.Request) (mcp.Result, error) {
+	j := r.callable(ctx, c, req)
+	switch {
+	case j.err != nil:
+		return nil, j.err
+	case j.verdict == allowed:
+		return nil, nil
+	case j.verdict == forbidden:
+		return c.refused(j.told), nil
+	}
+	c.outcome.refused = true
+	return nil, &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownTool}
+}
+
+// refused is the result that tells the model why policy refuses its call.
+func (c *call) refused(told *toolError) *mcp.CallToolResult {
+	c.outcome.refused, c.outcome.toolError, c.outcome.errorKind = true, true, told.kind
+	return told.result(c.requestID)
 }
 
 // keptPrivate fails a cacheable result that another caller might be served.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
-	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 )
 
@@ -101,7 +100,7 @@ func (r *toolRunner) explainToken(c *call) *toolError {
 	// Where we keep the session, Expires is of another token, and a new one of
 	// the project's was refused as well.
 	over := c.caller.Session == nil && !c.caller.Expires.IsZero() && !r.now().Before(c.caller.Expires)
-	if c.caller.Key.Mode != oauth.ModePublic && over {
+	if c.caller.Key.Mode.User() && over {
 		c.unauthorized = true
 		return &toolError{kind: kindUnauthenticated, detail: "The sign-in has expired. Sign in again."}
 	}

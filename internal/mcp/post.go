@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -64,6 +65,10 @@ func (x *exchange) post(c *call) {
 		return
 	}
 	c.protocol = version
+	if err := x.countPublic(c, list); err != nil {
+		x.problem(err)
+		return
+	}
 	x.messages(c, list, batch, stated)
 }
 
@@ -175,12 +180,8 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 			c.outcome.errorKind = fault.From(err).Kind.String()
 			return faultAnswer(err, m.id, x.requestID), nil
 		}
-		if m.method == methodCallTool {
-			known, verdict := revision.judge(c, m)
-			capability = known
-			if stop, a, challenge := x.stop(c, m, revision, verdict); stop {
-				return a, challenge
-			}
+		if a, challenge, stop := x.refuses(c, m, revision, &capability); stop {
+			return a, challenge
 		}
 		a := x.h.transport.exchange(withCall(x.r.Context(), c), revision, m)
 		return a, x.late401(c)
@@ -190,35 +191,86 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 	return a, challenge
 }
 
-// stop answers a tools/call that policy refuses, before the SDK: its status
-// and its header are not the SDK's to choose.
-func (x *exchange) stop(c *call, m *message, r *revision, v verdict) (bool, answer, *oauth.Challenge) {
+// refuses answers a list or call that policy refuses, before the SDK: its
+// status and its header are not the SDK's to choose. capability becomes the
+// name of the tool that is called, if there is one.
+func (x *exchange) refuses(c *call, m *message, r *revision, capability *string) (answer, *oauth.Challenge, bool) {
+	if m.method != methodCallTool && m.method != methodListTools {
+		return answer{}, nil, false
+	}
+	ctx := x.r.Context()
+	if err := r.required(ctx, c); err != nil {
+		return x.failed(c, m, err)
+	}
+	if m.method == methodListTools {
+		return answer{}, nil, false
+	}
+	known, j := r.judgeMessage(ctx, c, m)
+	*capability = known
+	if j.err != nil {
+		return x.failed(c, m, j.err)
+	}
+	return x.stop(c, m, r, j.verdict)
+}
+
+// failed answers a message that policy could not decide, or that fails what
+// the surface asks of every token.
+func (x *exchange) failed(c *call, m *message, err error) (answer, *oauth.Challenge, bool) {
+	x.logInternal(err)
+	c.outcome.errorKind = fault.From(err).Kind.String()
+	if challenge := x.late401(c); challenge != nil {
+		return answer{}, challenge, true
+	}
+	c.outcome.refused = fault.Is(err, fault.Forbidden)
+	var challenge *oauth.Challenge
+	if errors.As(err, &challenge) {
+		return answer{}, challenge, true
+	}
+	return faultAnswer(err, m.id, x.requestID), nil, true
+}
+
+// required asks for access.require of callers whose scopes are said by a
+// function of the app: all others were asked when they were admitted.
+func (r *revision) required(ctx context.Context, c *call) error {
+	if r.rules == nil || r.rules.scopes == nil || c.caller.Key.Mode != oauth.ModeDirect || len(c.endpoint.Access.Require) == 0 {
+		return nil
+	}
+	if err := r.needScopes(ctx, c); err != nil {
+		return err
+	}
+	return oauth.RequireScopes(c.endpoint, c.facts.caller)
+}
+
+// stop answers a tools/call by its verdict. What is told to the model as a
+// result goes through the SDK.
+func (x *exchange) stop(c *call, m *message, r *revision, v verdict) (answer, *oauth.Challenge, bool) {
 	switch v {
-	case allowed:
-		return false, answer{}, nil
+	case allowed, forbidden:
+		return answer{}, nil, false
 	case needsLogin:
 		c.outcome.refused = true
-		return true, answer{}, oauth.SignIn(c.endpoint)
+		return answer{}, oauth.SignIn(c.endpoint), true
 	case needsScope:
 		c.outcome.refused = true
-		return true, answer{}, oauth.InsufficientScope(c.endpoint, wholeScopes(c, r.tools[m.name].spec))
+		return answer{}, oauth.InsufficientScope(c.endpoint, wholeScopes(c, r.tools[m.name].spec)), true
 	}
 	c.outcome.refused = true
 	e := refuse(fault.CodeInvalidParams, unknownTool).of(m.id)
 	if c.protocol < version20260728 {
-		return true, rpcAnswer(e.with(http.StatusOK)), nil
+		return rpcAnswer(e.with(http.StatusOK)), nil, true
 	}
-	return true, rpcAnswer(e), nil
+	return rpcAnswer(e), nil, true
 }
 
-// judge says what policy has for the tool the message names, and the tool's
-// name if there is one: a name that is not the builder's is never recorded.
-func (r *revision) judge(c *call, m *message) (string, verdict) {
+// judgeMessage says what policy has for the tool the message names, and the
+// tool's name if there is one: a name that is not the builder's is never
+// recorded.
+func (r *revision) judgeMessage(ctx context.Context, c *call, m *message) (string, judgement) {
 	t := r.tools[m.name]
 	if !m.named || t == nil {
-		return "", hidden
+		return "", judgement{}
 	}
-	return t.spec.Name, judge(c, t)
+	return t.spec.Name, r.judge(ctx, c, t)
 }
 
 func (x *exchange) logInternal(err error) {
@@ -238,7 +290,7 @@ func (x *exchange) record(c *call, m *message, capability string, a answer, chal
 		Organization: c.endpoint.Organization, Surface: c.endpoint.Surface, Revision: c.endpoint.Revision, At: x.started,
 		Method: m.method, Capability: capability, Mode: string(c.caller.Key.Mode), Client: c.caller.Key.Client,
 		Protocol: c.protocol, ErrorKind: c.outcome.errorKind, Duration: took, Project: c.projectTime,
-		ResultBytes: c.outcome.resultBytes, RequestID: x.requestID, Upstream: c.upstream,
+		ResultBytes: c.outcome.resultBytes, RequestID: x.requestID, Upstream: c.upstream, Actor: c.caller.Actor,
 	}
 	if inv.ResultBytes == 0 && challenge == nil {
 		inv.ResultBytes = len(a.body)

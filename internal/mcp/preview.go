@@ -12,10 +12,15 @@ import (
 // the tools/list answer of the newest protocol version to a caller who may use
 // them all. A tool that would be left out of serving is nil.
 func Preview(compiled *surfaces.Compiled) []json.RawMessage {
-	server := mcp.NewServer(&mcp.Implementation{Name: "preview", Version: "1"}, nil)
+	compiler := ruleCompiler{}
+	all, err := compiler.rulesOf(compiled)
+	r := &revision{rules: all, server: mcp.NewServer(&mcp.Implementation{Name: "preview", Version: "1"}, nil)}
 	list := make([]json.RawMessage, len(compiled.Tools))
+	if err != nil {
+		return list
+	}
 	for i := range compiled.Tools {
-		t, err := (&revisions{}).addTool(server, &compiled.Tools[i])
+		t, err := (&revisions{}).addTool(r, compiler, &compiled.Tools[i])
 		if err != nil {
 			continue
 		}

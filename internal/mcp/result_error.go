@@ -13,6 +13,7 @@ import (
 type toolError struct {
 	kind   string // a fault kind's name, or one of the kinds below
 	detail string // the outcome first, then the next step
+	code   string // stable word of a refusal by policy; may be empty
 	issues []fault.Issue
 }
 
@@ -34,9 +35,10 @@ func (e *toolError) result(traceID string) *mcp.CallToolResult {
 	b, err := json.Marshal(struct {
 		Kind    string        `json:"kind"`
 		Detail  string        `json:"detail"`
+		Code    string        `json:"code,omitempty"`
 		Issues  []fault.Issue `json:"issues,omitempty"`
 		TraceID string        `json:"trace_id,omitempty"`
-	}{e.kind, e.detail, e.issues, traceID})
+	}{e.kind, e.detail, e.code, e.issues, traceID})
 	if err != nil { // strings always marshal
 		b = []byte(`{"kind":"internal"}`)
 	}

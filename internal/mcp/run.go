@@ -44,7 +44,7 @@ func (r *toolRunner) withClock(now func() time.Time) *toolRunner {
 
 // run implements runner.
 func (r *toolRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error) {
-	t := &toolCall{runner: r, call: c, tool: tool}
+	t := &toolCall{asker: asker{runner: r, call: c}, tool: tool}
 	p, err := t.page(ctx, arguments)
 	if err == nil {
 		c.outcome.resultBytes = p.size()
@@ -65,10 +65,30 @@ func (r *toolRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, argu
 
 // toolCall is one run of one tool.
 type toolCall struct {
-	runner    *toolRunner
-	call      *call
+	asker
 	tool      *surfaces.Tool
 	arguments arguments
+}
+
+// ask implements runner.
+func (r *toolRunner) ask(ctx context.Context, c *call, fn *surfaces.Function, argument []byte) ([]byte, error) {
+	body := []byte("{}")
+	if fn.Argument != "" {
+		body = append(append(appendString([]byte{'{'}, fn.Argument), ':'), argument...)
+		body = append(body, '}')
+	}
+	t := &asker{runner: r, call: c}
+	a, err := t.ask(ctx, func(s supabase.Session) (supabase.Answer, error) {
+		return r.projects.Call(ctx, s, supabase.Call{Profile: fn.Profile, Function: fn.Name, Arguments: body})
+	})
+	if err == nil {
+		return a.Body, nil
+	}
+	var answer *supabase.Error
+	if errors.As(err, &answer) && answer.TokenRefused() {
+		r.explainToken(c) // a token whose time is over ends in a challenge
+	}
+	return nil, err
 }
 
 // page runs the tool's plan.
@@ -98,13 +118,6 @@ func (t *toolCall) query(ctx context.Context, q supabase.Select) ([]byte, error)
 		return nil, errShape
 	}
 	return a.Body, nil
-}
-
-func (t *toolCall) note(a supabase.Answer) {
-	t.call.projectTime += a.Took
-	if a.Upstream != "" {
-		t.call.upstream = a.Upstream
-	}
 }
 
 // arguments are the caller's, as tokens in the order given.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/policy"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -32,6 +33,9 @@ type revisionKey struct {
 // validators. Immutable, and the same for every caller.
 type revision struct {
 	server *mcp.Server
+	rules  *rules
+	run    runner
+	log    *slog.Logger
 	tools  map[string]*tool
 	order  []*tool // as declared
 	bytes  int     // estimate of the memory held
@@ -42,6 +46,11 @@ type tool struct {
 	spec   *surfaces.Tool
 	effect string // spec.Effect(): what it writes; empty when it only reads
 	input  *jsonschema.Schema
+
+	visible *policy.Rule // of its own; nil for none
+	allow   *allowRule
+	about   *policy.Tool // what rules read of it
+
 	modern *mcp.Tool // 2025-11-25 and later
 	legacy *mcp.Tool // before: no $schema
 }
@@ -119,9 +128,12 @@ func (s *revisions) load(ctx context.Context, key revisionKey, ep *tenants.Endpo
 }
 
 // build makes the SDK server of a compiled revision. A tool that cannot be
-// built is left out and logged; the others serve.
+// built is left out and logged; the others serve. Where what the surface says
+// of all of them cannot be built, none serves.
 func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revision {
-	r := &revision{tools: make(map[string]*tool, len(compiled.Tools)), bytes: baseBytes + len(compiled.Instructions)}
+	compiler := ruleCompiler{}
+	all, broken := compiler.rulesOf(compiled)
+	r := &revision{rules: all, run: s.run, log: s.log, tools: make(map[string]*tool, len(compiled.Tools)), bytes: baseBytes + len(compiled.Instructions)}
 	r.server = mcp.NewServer(
 		&mcp.Implementation{Name: "chumbo", Title: compiled.Title, Version: s.version},
 		&mcp.ServerOptions{
@@ -133,7 +145,10 @@ func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revi
 		})
 	for i := range compiled.Tools {
 		spec := &compiled.Tools[i]
-		t, err := s.addTool(r.server, spec)
+		t, err := (*tool)(nil), broken
+		if err == nil {
+			t, err = s.addTool(r, compiler, spec)
+		}
 		if err != nil {
 			s.log.Error("tool left out", slog.String("surface", surface.String()), slog.String("tool", spec.Name), slog.Any("error", err))
 			continue
@@ -142,13 +157,14 @@ func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revi
 		r.order = append(r.order, t)
 		r.bytes += toolBytes(spec)
 	}
+	r.bytes += compiler.bytes()
 	// The first one is the outermost.
-	r.server.AddReceivingMiddleware(guard(s.log), policy(r))
+	r.server.AddReceivingMiddleware(guard(s.log), decides(r))
 	return r
 }
 
 // addTool registers one tool. The SDK panics on data it does not like.
-func (s *revisions) addTool(server *mcp.Server, spec *surfaces.Tool) (t *tool, err error) {
+func (s *revisions) addTool(r *revision, compiler ruleCompiler, spec *surfaces.Tool) (t *tool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t, err = nil, fmt.Errorf("add tool: %v", p)
@@ -160,12 +176,16 @@ func (s *revisions) addTool(server *mcp.Server, spec *surfaces.Tool) (t *tool, e
 	}
 	t = &tool{spec: spec, effect: spec.Effect(), input: schema, modern: wireTool(spec)}
 	t.legacy = withoutDialect(t.modern)
-	server.AddTool(t.modern, s.handler(t))
+	if err := compiler.toolRules(t, r.rules); err != nil {
+		return nil, err
+	}
+	r.server.AddTool(t.modern, r.handler(t))
 	return t, nil
 }
 
-// handler runs a declared tool for the caller of the request.
-func (s *revisions) handler(t *tool) mcp.ToolHandler {
+// handler runs a declared tool for the caller of the request, when policy has
+// nothing against the arguments.
+func (r *revision) handler(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOf(ctx)
 		if c == nil {
@@ -183,7 +203,14 @@ func (s *revisions) handler(t *tool) mcp.ToolHandler {
 			c.outcome.errorKind = e.Kind.String()
 			return (&toolError{kind: e.Kind.String(), detail: e.Message, issues: e.Issues}).result(c.requestID), nil
 		}
-		return s.run.run(ctx, c, t.spec, arguments)
+		told, err := r.permits(ctx, c, t, arguments)
+		switch {
+		case err != nil:
+			return nil, err
+		case told != nil:
+			return c.refused(told), nil
+		}
+		return r.run.run(ctx, c, t.spec, arguments)
 	}
 }
 
@@ -244,10 +271,11 @@ const (
 	baseBytes      = 8 << 10
 	perTool        = 4 << 10
 	perSchemaBytes = 18
+	perRule        = 12 << 10
 )
 
 func toolBytes(spec *surfaces.Tool) int {
-	return perTool + perSchemaBytes*len(spec.Input) + 2*len(spec.Output) + len(spec.Description) + len(spec.Template)
+	return perTool + perSchemaBytes*len(spec.Input) + 2*len(spec.Output) + len(spec.Description) + len(spec.Template) + 8*len(spec.Meta)
 }
 
 // sdkLogger lets the SDK report its own trouble only. It logs several lines

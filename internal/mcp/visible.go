@@ -1,10 +1,14 @@
 package mcp
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -20,48 +24,143 @@ type verdict int
 const (
 	hidden     verdict = iota // as if it were not there
 	allowed                   // listed and callable
+	forbidden                 // not listed; a call is told why it is not allowed
 	needsScope                // not listed; a call is told which scopes to obtain
 	needsLogin                // not listed; a call is told to sign in
 )
 
-// judge decides about one tool. It runs on every list and every call, on
-// nothing that is kept.
+// judgement is a verdict with what goes with it.
+type judgement struct {
+	verdict verdict
+	told    *toolError // of forbidden
+	err     error      // policy cannot tell now: the request fails, and nothing runs
+}
+
+// judge decides about one tool, but for permission and allow, which come when
+// the arguments are known. It decides once per tool and request, on nothing
+// that is kept between requests.
+func (r *revision) judge(ctx context.Context, c *call, t *tool) judgement {
+	if j, done := c.facts.tools[t]; done {
+		if fault.Is(j.err, fault.Unauthenticated) {
+			c.unauthorized = true
+		}
+		return j
+	}
+	j := r.decide(ctx, c, t)
+	c.facts.tools[t] = j
+	return j
+}
+
+// decide keeps the order of design section 5: the surface's switch and what
+// the caller agreed to, public, scopes, second factor, visible.
 //
 // What the caller agreed to comes around the scopes: a grant that only reads
 // hides whatever writes, also from the question for more scopes; a tool whose
 // scopes are missing asks for them, since the consent that brings them is asked
 // about what it writes, too; and with every scope in hand a tool that writes
 // something its user never agreed to is not there.
-func judge(c *call, served *tool) verdict {
-	t, agreed := served.spec, c.caller.Allowed
-	if c.endpoint.State == tenants.StateReadOnly && !t.Annotations.ReadOnly {
-		return hidden
-	}
-	if agreed != nil && agreed.ReadOnly && served.effect != "" {
-		return hidden
-	}
-	if c.caller.Key.Mode == oauth.ModePublic {
-		switch {
-		case t.Public:
-			return allowed
-		case c.endpoint.Access.Has(surfaces.ModeOAuth):
-			return needsLogin
+func (r *revision) decide(ctx context.Context, c *call, t *tool) judgement {
+	spec, agreed := t.spec, c.caller.Allowed
+	switch {
+	case c.endpoint.State == tenants.StateReadOnly && !spec.Annotations.ReadOnly:
+		return judgement{}
+	case agreed != nil && agreed.ReadOnly && t.effect != "":
+		return judgement{}
+	case c.caller.Key.Mode != oauth.ModePublic:
+		if j := r.scoped(ctx, c, t); j.verdict != allowed {
+			return j
 		}
-		return hidden
+		if agreed != nil && t.effect != "" && !slices.Contains(agreed.Writes, t.effect) {
+			return judgement{}
+		}
+	case !spec.Public && takesCredential(&c.endpoint.Access):
+		return judgement{verdict: needsLogin}
+	case !spec.Public:
+		return judgement{}
 	}
-	missing := c.caller.Missing(t.Scopes)
+	if spec.AAL != "" {
+		if j := r.assured(ctx, c, spec.AAL); j.verdict != allowed {
+			return j
+		}
+	}
+	return r.shown(ctx, c, t)
+}
+
+// takesCredential reports whether callers could bring something that opens
+// more than public does.
+func takesCredential(a *surfaces.Access) bool {
+	return a.Has(surfaces.ModeOAuth) || a.Has(surfaces.ModeBearer) || a.Has(surfaces.ModeAPIKey)
+}
+
+// scoped decides by the scopes of a tool.
+func (r *revision) scoped(ctx context.Context, c *call, t *tool) judgement {
+	if len(c.facts.caller.Missing(t.spec.Scopes)) == 0 {
+		return judgement{verdict: allowed}
+	}
+	if err := r.needScopes(ctx, c); err != nil {
+		return judgement{err: err}
+	}
+	missing := c.facts.caller.Missing(t.spec.Scopes)
 	if len(missing) == 0 {
-		if agreed != nil && served.effect != "" && !slices.Contains(agreed.Writes, served.effect) {
-			return hidden
-		}
-		return allowed
+		return judgement{verdict: allowed}
 	}
 	for _, scope := range missing {
-		if !c.endpoint.CanGrant(scope) {
-			return hidden // no sign-in could bring it
+		if c.caller.Key.Mode == oauth.ModeAPIKey || !c.endpoint.CanGrant(scope) { // no sign-in could bring it
+			return judgement{verdict: forbidden, told: &toolError{
+				kind: fault.Forbidden.String(), code: "insufficient_scope",
+				detail: "You are not allowed to use this tool: it needs the scope " + strings.Join(missing, " ") + ", which you do not have. Signing in again does not bring it; ask the app's owner.",
+			}}
 		}
 	}
-	return needsScope
+	return judgement{verdict: needsScope}
+}
+
+// assured decides by the second factor that a tool asks for. For callers who
+// cannot have one it is not there.
+func (r *revision) assured(ctx context.Context, c *call, level string) judgement {
+	if !hasClaims(c.caller.Key.Mode) {
+		return judgement{}
+	}
+	if err := c.needClaims(ctx, r.log); err != nil && !errors.Is(err, errUndecided) {
+		return judgement{err: err}
+	}
+	if !c.hasSecondFactor(level) {
+		return judgement{verdict: forbidden, told: &toolError{kind: fault.Forbidden.String(), code: codeAAL2, detail: textAAL2}}
+	}
+	return judgement{verdict: allowed}
+}
+
+// shown decides by the visible rules, the surface's and the tool's.
+func (r *revision) shown(ctx context.Context, c *call, t *tool) judgement {
+	if r.rules.visible != nil {
+		holds, err := r.surfaceShows(ctx, c, t)
+		if err != nil || !holds {
+			return judgement{err: err}
+		}
+	}
+	if t.visible != nil {
+		holds, err := r.asks(ctx, c, t.visible, t, nil)
+		if err != nil || !holds {
+			return judgement{err: err}
+		}
+	}
+	return judgement{verdict: allowed}
+}
+
+// surfaceShows asks the surface's own visible rule, once where its answer is
+// the same for every tool.
+func (r *revision) surfaceShows(ctx context.Context, c *call, t *tool) (bool, error) {
+	if r.rules.visible.Uses().Tool {
+		return r.asks(ctx, c, r.rules.visible, t, nil)
+	}
+	if c.facts.surface == nil {
+		holds, err := r.asks(ctx, c, r.rules.visible, t, nil)
+		if err != nil {
+			return false, err
+		}
+		c.facts.surface = &decision{holds}
+	}
+	return c.facts.surface.holds, nil
 }
 
 // wholeScopes is the full set to ask for, so that a client that replaces its
@@ -77,24 +176,91 @@ func wholeScopes(c *call, t *surfaces.Tool) []string {
 	return scopes
 }
 
-// visible lists the caller's tools in declared order.
-func (r *revision) visible(c *call, version string) []*mcp.Tool {
-	list := make([]*mcp.Tool, 0, len(r.order))
+// visible lists the caller's tools in declared order. An error fails the list:
+// a part of it would be kept by clients as the whole.
+func (r *revision) visible(ctx context.Context, c *call, version string) ([]*mcp.Tool, error) {
+	shown := make([]*tool, 0, len(r.order))
+	var checks []check
 	for _, t := range r.order {
-		if judge(c, t) == allowed {
-			list = append(list, t.wire(version))
+		j := r.judge(ctx, c, t)
+		if j.err != nil {
+			return nil, j.err
+		}
+		if j.verdict != allowed {
+			continue
+		}
+		shown = append(shown, t)
+		if t.spec.Permission != "" {
+			checks = append(checks, check{Capability: t.spec.Name, Permission: t.spec.Permission})
 		}
 	}
-	return list
+	var answers []grantAnswer
+	if len(checks) > 0 {
+		var err error
+		if answers, err = r.authorize(ctx, c, checks); err != nil {
+			return nil, err
+		}
+	}
+	list := make([]*mcp.Tool, 0, len(shown))
+	asked := 0
+	for _, t := range shown {
+		if t.spec.Permission != "" {
+			asked++
+			if len(answers) != len(checks) || !answers[asked-1].allowed {
+				continue
+			}
+		}
+		list = append(list, t.wire(version))
+	}
+	return list, nil
 }
 
-// callable reports whether the caller may call the tool that the SDK read from
-// the request.
-func (r *revision) callable(c *call, req mcp.Request) bool {
+// callable decides about the tool that the SDK read from the request.
+func (r *revision) callable(ctx context.Context, c *call, req mcp.Request) judgement {
 	params, ok := req.GetParams().(*mcp.CallToolParamsRaw)
 	if !ok || params == nil {
-		return false
+		return judgement{}
 	}
 	t := r.tools[params.Name]
-	return t != nil && judge(c, t) == allowed
+	if t == nil {
+		return judgement{}
+	}
+	return r.judge(ctx, c, t)
+}
+
+// permits decides about a call whose arguments are valid: the permission, then
+// what is allowed. It returns what the model is told of a refusal, or nil.
+func (r *revision) permits(ctx context.Context, c *call, t *tool, arguments []byte) (*toolError, error) {
+	if t.spec.Permission != "" {
+		answers, err := r.authorize(ctx, c, []check{{Capability: t.spec.Name, Permission: t.spec.Permission, Arguments: arguments}})
+		switch {
+		case err != nil:
+			return nil, err
+		case len(answers) != 1:
+			return denial(t, grantAnswer{}), nil
+		case !answers[0].allowed:
+			return denial(t, answers[0]), nil
+		}
+	}
+	for _, allow := range []*allowRule{r.rules.allow, t.allow} {
+		if allow == nil {
+			continue
+		}
+		holds, err := r.asks(ctx, c, allow.rule, t, arguments)
+		if err != nil {
+			return nil, err
+		}
+		if !holds {
+			return allow.refusal(), nil
+		}
+	}
+	return nil, nil
+}
+
+func (a *allowRule) refusal() *toolError {
+	told := &toolError{kind: fault.Forbidden.String(), code: codeNotAllowed, detail: cutText(oneLine(a.reason), maxAuthorText)}
+	if told.detail == "" {
+		told.detail = "The app's rules do not allow this call. Trying it again unchanged does not help."
+	}
+	return told
 }

@@ -65,12 +65,16 @@ type Facts struct {
 // shared is what a request's calls have in common.
 type shared struct {
 	claims, context lazy
+	scopes          []string
 	spent           uint64 // cost of the rules asked so far
 }
 
 // Read makes an Input ready. Nothing is parsed before a rule reads it.
 func Read(in Input) *Facts {
-	return &Facts{in: in, shared: &shared{claims: lazy{raw: in.Claims}, context: lazy{raw: in.Context}}, args: lazy{raw: in.Arguments}}
+	return &Facts{
+		in: in, args: lazy{raw: in.Arguments},
+		shared: &shared{claims: lazy{raw: in.Claims}, context: lazy{raw: in.Context}, scopes: in.Scopes},
+	}
 }
 
 // With are the same facts for a call with these arguments. What is parsed, and
@@ -86,6 +90,27 @@ func (f *Facts) SetClaims(claims json.RawMessage) { f.shared.claims = lazy{raw: 
 
 // SetContext says what the context is, where Read was not told.
 func (f *Facts) SetContext(context json.RawMessage) { f.shared.context = lazy{raw: context} }
+
+// SetScopes says what the scopes are, where Read was not told all of them.
+func (f *Facts) SetScopes(scopes []string) { f.shared.scopes = scopes }
+
+// Claim is what stands at a path of the claims, as rules see JSON; nil where
+// there is nothing, or no claims.
+func (f *Facts) Claim(path ...string) any {
+	if len(path) == 0 || path[0] == claimUserMetadata {
+		return nil
+	}
+	at, err := f.shared.claims.object()
+	if err != nil {
+		return nil
+	}
+	for _, name := range path[:len(path)-1] {
+		if at, _ = at[name].(map[string]any); at == nil {
+			return nil
+		}
+	}
+	return at[path[len(path)-1]]
+}
 
 // Errors of facts that cannot be read. They hold nothing of the facts.
 var (

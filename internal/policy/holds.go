@@ -81,7 +81,7 @@ func (n *names) ResolveName(name string) (any, bool) {
 		args, err := n.facts.args.object()
 		return args, err == nil
 	case nameScopes:
-		return in.Scopes, true
+		return n.facts.shared.scopes, true
 	case nameClient:
 		return in.Client, true
 	case nameMode:
