@@ -234,11 +234,12 @@ func (r *reader) jsonScalar(n *yaml.Node, at place) any {
 const maxExact = 1 << 53
 
 func (r *reader) jsonNumber(text string, at place) any {
-	if v, err := strconv.ParseInt(text, 10, 64); err == nil && v <= maxExact && v >= -maxExact {
-		return v
+	whole, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && whole <= maxExact && whole >= -maxExact {
+		return whole
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || math.Abs(v) > maxExact {
+	v, errFloat := strconv.ParseFloat(text, 64)
+	if err == nil || errFloat != nil || math.IsNaN(v) || math.Abs(v) >= maxExact {
 		r.errorf(at, "%s is not a number that JSON keeps exactly: put quotes around it", quoteName(text))
 		return nil
 	}
