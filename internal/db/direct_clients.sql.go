@@ -12,6 +12,26 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
+const countDirectClients = `-- name: CountDirectClients :one
+select count(*) from (
+    select 1 from direct_clients where organization_id = $1 and project_id = $2 limit $3
+) known
+`
+
+type CountDirectClientsParams struct {
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	Most           int32
+}
+
+// Of a project, as far as matters.
+func (q *Queries) CountDirectClients(ctx context.Context, arg CountDirectClientsParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countDirectClients, arg.OrganizationID, arg.ProjectID, arg.Most)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const listDirectClients = `-- name: ListDirectClients :many
 select c.client_id, c.surface_id, s.slug as surface_slug, c.name, c.first_seen_at, c.last_used_at
 from direct_clients c
@@ -87,7 +107,6 @@ func (q *Queries) NameDirectClient(ctx context.Context, arg NameDirectClientPara
 }
 
 const noteDirectClient = `-- name: NoteDirectClient :one
-
 insert into direct_clients as c (organization_id, project_id, client_id, surface_id, first_seen_at, last_used_at)
 values ($1, $2, $3, $4, $5, $5)
 on conflict (organization_id, project_id, client_id) do update set last_used_at = greatest(c.last_used_at, excluded.last_used_at)
@@ -102,9 +121,8 @@ type NoteDirectClientParams struct {
 	Now            time.Time
 }
 
-// Table: direct_clients, OAuth clients whose tokens of a project were verified
-// at one of its surfaces. All of these run as chumbo_app.
-// The first surface stays; the row tells which it is.
+// The first surface stays, whoever else comes at the same time; the row tells
+// which it is.
 func (q *Queries) NoteDirectClient(ctx context.Context, arg NoteDirectClientParams) (id.Surface, error) {
 	row := q.db.QueryRow(ctx, noteDirectClient,
 		arg.OrganizationID,
@@ -112,6 +130,35 @@ func (q *Queries) NoteDirectClient(ctx context.Context, arg NoteDirectClientPara
 		arg.ClientID,
 		arg.SurfaceID,
 		arg.Now,
+	)
+	var surface_id id.Surface
+	err := row.Scan(&surface_id)
+	return surface_id, err
+}
+
+const touchDirectClient = `-- name: TouchDirectClient :one
+
+update direct_clients set last_used_at = greatest(last_used_at, $1)
+where organization_id = $2 and project_id = $3 and client_id = $4
+returning surface_id
+`
+
+type TouchDirectClientParams struct {
+	Now            time.Time
+	OrganizationID id.Organization
+	ProjectID      id.Project
+	ClientID       string
+}
+
+// Table: direct_clients, OAuth clients whose tokens of a project were verified
+// at one of its surfaces. All of these run as chumbo_app.
+// Of a client that is known; no row otherwise.
+func (q *Queries) TouchDirectClient(ctx context.Context, arg TouchDirectClientParams) (id.Surface, error) {
+	row := q.db.QueryRow(ctx, touchDirectClient,
+		arg.Now,
+		arg.OrganizationID,
+		arg.ProjectID,
+		arg.ClientID,
 	)
 	var surface_id id.Surface
 	err := row.Scan(&surface_id)

@@ -10,6 +10,7 @@ type Project struct {
 	ID             id.Project
 	APIOrigin      string // scheme://host[:port]
 	PublishableKey string // or a legacy anon key; never a secret one
+	Lane           string // whose slowness and failures count together; empty: the project's
 }
 
 // Session is a project reached as somebody. Make one with AsUser or AsAnon:

@@ -138,7 +138,13 @@ func (c *Client) data(req *http.Request, s Session) (Answer, error) {
 	return a, nil
 }
 
-func lane(p Project) string { return p.ID.String() }
+// lane is the project's share of the way out, or the part of it that was named.
+func lane(p Project) string {
+	if p.Lane != "" {
+		return p.Lane
+	}
+	return p.ID.String()
+}
 
 // relationPath is the path segment of a relation or function. A name that a
 // gateway would take for more than one segment cannot be reached.

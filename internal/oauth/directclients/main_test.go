@@ -1,0 +1,9 @@
+package directclients
+
+import (
+	"testing"
+
+	"github.com/chumbo-dev/chumbo/internal/localpg"
+)
+
+func TestMain(m *testing.M) { localpg.TestMain(m) }
