@@ -10,7 +10,10 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/oauth/apikeys"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
+	"github.com/chumbo-dev/chumbo/internal/oauth/directclients"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -21,6 +24,10 @@ type Config struct {
 	Surfaces *surfaces.Service
 	Builders *builders.Service
 	Bridge   Bridge
+	Keys     Keys
+	Clients  Clients
+	// Introspection keeps what tokens of other issuers are checked with.
+	Introspection Introspection
 	// Connections reads the story of attempts to connect.
 	Connections Connections
 	Hosts       tenants.Hosts // the public URL, where builders approve devices; and whose word about client addresses counts
@@ -36,6 +43,19 @@ type Bridge interface {
 	ChangeSignIn(ctx context.Context, p tenants.Principal, project id.Project, c bridge.SignInChange) (bridge.SignInSettings, error)
 }
 
+// Keys makes, lists and ends keys of applications. *apikeys.Service is one.
+type Keys interface {
+	Create(ctx context.Context, p tenants.Principal, surface id.Surface, n apikeys.NewKey) (apikeys.Key, seal.Secret, error)
+	List(ctx context.Context, p tenants.Principal, surface id.Surface, after id.Key) ([]apikeys.Key, error)
+	Revoke(ctx context.Context, p tenants.Principal, surface id.Surface, key id.Key) error
+}
+
+// Clients lists the OAuth clients of projects that came to their surfaces.
+// *directclients.Service is one.
+type Clients interface {
+	List(ctx context.Context, p tenants.Principal, project id.Project) ([]directclients.Client, error)
+}
+
 // Connections lists attempts to connect. *events.Reader is one.
 type Connections interface {
 	Connections(ctx context.Context, org id.Organization, surface id.Surface, f events.ConnectionFilter, cursor string, limit int, now time.Time) (events.ConnectionPage, error)
@@ -44,8 +64,8 @@ type Connections interface {
 // New returns the handler of /api/v1. Mount it at /api/ with the path left as
 // it is. Every answer under it, errors included, is JSON.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Builders == nil || cfg.Bridge == nil || cfg.Connections == nil ||
-		cfg.Logger == nil || cfg.Now == nil || cfg.Hosts.PublicURL == "" {
+	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Builders == nil || cfg.Bridge == nil || cfg.Keys == nil || cfg.Clients == nil || cfg.Introspection == nil ||
+		cfg.Connections == nil || cfg.Logger == nil || cfg.Now == nil || cfg.Hosts.PublicURL == "" {
 		return nil, errors.New("api: every part of its configuration is required")
 	}
 	a := &api{Config: cfg}

@@ -5,8 +5,9 @@
 // The files: config.go wires it; routes.go lists every route and what it needs;
 // serve.go and request.go are what every route goes through; the routes are in
 // device.go, tokens.go, notices.go, projects.go, ownership.go, schema.go,
-// sign_in.go, surfaces.go, publish.go, revisions.go, connections.go and grants.go; wire.go and wire_surfaces.go hold
-// what goes over the wire; schemas.go serves the published JSON Schemas.
+// sign_in.go, surfaces.go, publish.go, revisions.go, connections.go, grants.go,
+// keys.go and direct_clients.go; wire.go and wire_surfaces.go hold what goes over
+// the wire where the route's own file does not; schemas.go serves the published JSON Schemas.
 //
 // It never sets a cookie and never answers CORS: a browser page of another
 // origin cannot use it. It never stores, logs or repeats a secret key; three

@@ -16,7 +16,8 @@ func state(t *testing.T, w *apitest.World) string {
 	for _, path := range []string{
 		"/projects", "/projects/acme", "/projects/acme/schema", "/projects/acme/surfaces",
 		"/projects/acme/surfaces/main/file", "/projects/acme/surfaces/main/revisions", "/projects/acme/ownership", "/notices",
-		"/projects/acme/surfaces/main/grants", "/projects/acme/sign-in",
+		"/projects/acme/surfaces/main/grants", "/projects/acme/sign-in", "/projects/acme/surfaces/main/keys", "/projects/acme/clients",
+		"/projects/acme/surfaces/main/introspection",
 	} {
 		all = append(all, must(t, w, w.Alice, "GET", path, nil))
 	}

@@ -62,7 +62,8 @@ func registration(w *apitest.World, slug string) map[string]string {
 }
 
 // published is a world where Alice has published main of project acme, where
-// somebody allowed a client, and has a notice to read.
+// somebody allowed a client and an application has a key, and has a notice to
+// read.
 func published(t *testing.T, o apitest.Options) *apitest.World {
 	t.Helper()
 	w := apitest.New(t, o)
@@ -71,5 +72,7 @@ func published(t *testing.T, o apitest.Options) *apitest.World {
 	must(t, w, w.Alice, "POST", "/projects/acme/surfaces/main/publish", map[string]string{"file": surfaceFile})
 	noticeOf(t, w, w.Alice)
 	w.Grant(t, w.Alice, "acme", "main", "somebody")
+	must(t, w, w.Alice, "POST", "/projects/acme/surfaces/main/keys", map[string]string{"name": "backend"})
+	w.DirectClient(t, w.Alice, "acme", "main", "11111111-0000-4000-8000-000000000001", "Claude")
 	return w
 }

@@ -52,6 +52,7 @@ func (a *api) routes() []route {
 		{http.MethodPost, project + "/ownership/management", needsWrite, "project.prove", a.proveByManagement},
 		{http.MethodGet, project + "/sign-in", needsRead, "", a.getSignIn},
 		{http.MethodPut, project + "/sign-in", needsWrite, "project.sign_in", a.putSignIn},
+		{http.MethodGet, project + "/clients", needsRead, "", a.listClients},
 
 		{http.MethodGet, project + "/schema", needsRead, "", a.getSchema},
 		{http.MethodPut, project + "/schema", needsWrite, "schema.import", a.putSchema},
@@ -80,6 +81,12 @@ func (a *api) routes() []route {
 		{http.MethodGet, surface + "/connections", needsRead, "", a.listConnections},
 		{http.MethodGet, surface + "/grants", needsRead, "", a.listGrants},
 		{http.MethodDelete, surface + "/grants/:grant", needsWrite, "grant.revoke", a.revokeGrant},
+		{http.MethodGet, surface + "/keys", needsRead, "", a.listKeys},
+		{http.MethodPost, surface + "/keys", needsWrite, "key.create", a.createKey},
+		{http.MethodDelete, surface + "/keys/:key", needsWrite, "key.revoke", a.revokeKey},
+		{http.MethodGet, surface + "/introspection", needsRead, "", a.getIntrospection},
+		{http.MethodPut, surface + "/introspection", needsWrite, "surface.introspection_set", a.putIntrospection},
+		{http.MethodDelete, surface + "/introspection", needsWrite, "surface.introspection_drop", a.deleteIntrospection},
 	}
 }
 

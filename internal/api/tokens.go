@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -42,15 +41,11 @@ func (a *api) createToken(c echo.Context) error {
 	if err := readJSON(c, maxBody, &in); err != nil {
 		return err
 	}
-	n := tenants.NewAPIToken{Name: in.Name, Scope: in.Scope}
-	if in.ExpiresAt != "" {
-		at, err := time.Parse(time.RFC3339, in.ExpiresAt)
-		if err != nil {
-			return fault.New(fault.Invalid, "expires_at_invalid", "Write the expiry as a time with zone, such as 2027-01-31T12:00:00Z, or leave it out.").
-				WithIssues(fault.Issue{Path: "expires_at", Message: "want a time such as 2027-01-31T12:00:00Z"})
-		}
-		n.Expires = at
+	until, err := readExpiry(in.ExpiresAt, "token")
+	if err != nil {
+		return err
 	}
+	n := tenants.NewAPIToken{Name: in.Name, Scope: in.Scope, Expires: until}
 	made, token, err := a.Tenants.CreateToken(c.Request().Context(), principal(c), n)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ func acmeRoutes(t *testing.T, w *apitest.World) []route {
 	const surface = "/projects/acme/surfaces/main"
 	file := map[string]string{"file": surfaceFile}
 	grant := must(t, w, w.Alice, "GET", surface+"/grants", nil)["grants"].([]any)[0].(map[string]any)["id"].(string)
+	key := must(t, w, w.Alice, "GET", surface+"/keys", nil)["keys"].([]any)[0].(map[string]any)["id"].(string)
 	signIn := map[string]string{"method": "hosted", "client_id": "our-client", "client_secret": "our-secret", "captcha_provider": "turnstile", "captcha_site_key": "0x4AAA"}
 	digest := must(t, w, w.Alice, "GET", surface+"/revisions", nil)["revisions"].([]any)[0].(map[string]any)["digest"].(string)
 	return []route{
@@ -82,6 +83,13 @@ func acmeRoutes(t *testing.T, w *apitest.World) []route {
 		{"GET", surface + "/connections?state=failed&client=claude&since=2026-11-30T00:00:00Z", nil, read},
 		{"GET", surface + "/grants", nil, read},
 		{"DELETE", surface + "/grants/" + grant, nil, write},
+		{"GET", "/projects/acme/clients", nil, read},
+		{"GET", surface + "/keys", nil, read},
+		{"POST", surface + "/keys", map[string]any{"name": "backend", "scopes": []string{"crm.read"}}, write},
+		{"DELETE", surface + "/keys/" + key, nil, write},
+		{"GET", surface + "/introspection", nil, read},
+		{"PUT", surface + "/introspection", map[string]string{"secret": "of-the-issuer"}, write},
+		{"DELETE", surface + "/introspection", nil, write},
 		{"POST", "/projects/acme/surfaces/new/rename", map[string]string{"slug": "newer"}, admin},
 		{"DELETE", "/projects/acme/surfaces/newer", map[string]string{"confirm": "newer"}, admin},
 		{"POST", "/projects/acme/rename", map[string]string{"slug": "acme"}, admin},

@@ -28,7 +28,11 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/localpg"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/apikeys"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
+	"github.com/chumbo-dev/chumbo/internal/oauth/directclients"
+	"github.com/chumbo-dev/chumbo/internal/oauth/issuers"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
@@ -65,6 +69,9 @@ type World struct {
 	Surfaces *surfaces.Service
 	Builders *builders.Service
 	Bridge   *bridge.Service
+	Keys     *apikeys.Service
+	Clients  *directclients.Service
+	Issuers  *issuers.Service
 
 	// API tokens: Alice owns Acme, Vera may only look at it, Bob owns Globex.
 	Alice, Vera, Bob string
@@ -129,18 +136,19 @@ func (w *World) config(t testing.TB, o Options) api.Config {
 		t.Fatalf("make builders: %v", err)
 	}
 	logger := slog.New(slog.NewJSONHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	w.bridge(t, hosts, projects, out, logger)
+	w.callers(t, hosts, projects, out, logger)
 	reader, err := events.NewReader(w.DB.Store)
 	if err != nil {
 		t.Fatalf("make reader: %v", err)
 	}
 	return api.Config{
-		Tenants: w.Tenants, Surfaces: w.Surfaces, Builders: w.Builders, Bridge: w.Bridge, Connections: reader, Hosts: hosts, Logger: logger, Now: time.Now,
+		Tenants: w.Tenants, Surfaces: w.Surfaces, Builders: w.Builders, Bridge: w.Bridge, Keys: w.Keys, Clients: w.Clients, Introspection: w.Issuers,
+		Connections: reader, Hosts: hosts, Logger: logger, Now: time.Now,
 	}
 }
 
-// bridge makes the bridge as builders see it: no surface is served here.
-func (w *World) bridge(t testing.TB, hosts tenants.Hosts, projects *supabase.Client, out *egress.Client, logger *slog.Logger) {
+// callers makes what builders see of callers: no surface is served here.
+func (w *World) callers(t testing.TB, hosts tenants.Hosts, projects *supabase.Client, out *egress.Client, logger *slog.Logger) {
 	t.Helper()
 	keys, err := seal.ParseKeyset(seal.GenerateKey())
 	if err != nil {
@@ -162,6 +170,22 @@ func (w *World) bridge(t testing.TB, hosts tenants.Hosts, projects *supabase.Cli
 	})
 	if err != nil {
 		t.Fatalf("make bridge: %v", err)
+	}
+	limits, err := ratelimit.New(ratelimit.Config{Store: w.DB.Store, Keys: keys, Now: time.Now, Logger: logger})
+	if err != nil {
+		t.Fatalf("make limits: %v", err)
+	}
+	w.Keys, err = apikeys.New(apikeys.Config{Store: w.DB.Store, Watch: directory.Watch(), Projects: projects, Limits: limits, Logger: logger, Now: time.Now})
+	if err != nil {
+		t.Fatalf("make keys: %v", err)
+	}
+	w.Clients, err = directclients.New(directclients.Config{Store: w.DB.Store, Watch: directory.Watch(), Projects: projects, Logger: logger, Now: time.Now})
+	if err != nil {
+		t.Fatalf("make clients: %v", err)
+	}
+	w.Issuers, err = issuers.New(issuers.Config{Store: w.DB.Store, Keys: keys, Watch: directory.Watch(), Out: out, Limits: limits, Logger: logger, Now: time.Now})
+	if err != nil {
+		t.Fatalf("make issuers: %v", err)
 	}
 }
 
@@ -186,6 +210,18 @@ func (w *World) Grant(t testing.TB, token, project, surface, subject string) id.
 		values ($1, $2, $3, $4, 'client', $5, $6, $8, 'Claude', '{}', '{crm.read}', true, '{}', $7, now(), now(), now() + interval '90 days')`,
 		p.Organization.ID.UUID(), grant.UUID(), at.ID.UUID(), of.ID.UUID(), of.Issuer, subject, session, "client-of-"+grant.String())
 	return grant
+}
+
+// DirectClient notes that an OAuth client of the project was seen at the surface
+// of that name, straight in the tables.
+func (w *World) DirectClient(t testing.TB, token, project, surface, client, name string) {
+	t.Helper()
+	at, err := w.Tenants.Surface(context.Background(), w.Principal(t, token), project, surface)
+	if err != nil {
+		t.Fatalf("load surface: %v", err)
+	}
+	w.DB.Exec(t, `insert into direct_clients (organization_id, project_id, client_id, surface_id, name, first_seen_at, last_used_at)
+		values ($1, $2, $3, $4, $5, now() - interval '1 hour', now())`, at.Organization.UUID(), at.Project.UUID(), client, at.ID.UUID(), name)
 }
 
 // people makes the builders. Vera is written straight into the tables: there is
