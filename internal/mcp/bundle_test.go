@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -36,6 +40,8 @@ type bundle struct {
 	recorder  *memoryRecorder
 	runner    *scriptedRunner
 	grants    *memoryGrants
+	limiter   *memoryLimiter
+	clients   *memoryClients
 	steps     *memorySteps
 	logs      *lockedBuffer
 	server    *httptest.Server
@@ -47,9 +53,10 @@ func setup(t testing.TB) *bundle {
 		t: t, directory: newMemoryDirectory(), auth: &memoryAuth{callers: map[string]*oauth.Caller{}},
 		recorder: &memoryRecorder{}, runner: &scriptedRunner{}, logs: &lockedBuffer{},
 		grants: &memoryGrants{running: map[id.Grant]map[int]func(){}, gone: map[id.Grant]bool{}}, steps: &memorySteps{},
+		limiter: &memoryLimiter{left: map[ratelimit.Bound]int{}}, clients: &memoryClients{names: map[oauth.CallerKey][]string{}},
 	}
 	cfg := Config{
-		Directory: b.directory, Hosts: sentHost{}, Authenticator: b.auth, Recorder: b.recorder, Keys: testKeys(t), Bridge: b.grants, Steps: b.steps,
+		Directory: b.directory, Hosts: sentHost{}, Authenticator: b.auth, Recorder: b.recorder, Keys: testKeys(t), Bridge: b.grants, Steps: b.steps, Limiter: b.limiter, Clients: b.clients,
 		Connect: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ep, ok := EndpointOf(r.Context())
 			if !ok {
@@ -249,6 +256,8 @@ func (r *memoryRecorder) all() []events.Invocation {
 type scriptedRunner struct {
 	mu     sync.Mutex
 	script func(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error)
+	answer func(ctx context.Context, c *call, fn *surfaces.Function, argument []byte) ([]byte, error)
+	asked  []string
 	calls  int
 }
 
@@ -277,6 +286,70 @@ func (r *scriptedRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, 
 		return nil, err
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(who)}}, StructuredContent: json.RawMessage(who)}, nil
+}
+
+// ask implements runner: nobody answers unless told otherwise.
+func (r *scriptedRunner) ask(ctx context.Context, c *call, fn *surfaces.Function, argument []byte) ([]byte, error) {
+	r.mu.Lock()
+	r.asked = append(r.asked, fn.Name+" "+c.caller.Key.Subject+" "+string(argument))
+	answer := r.answer
+	r.mu.Unlock()
+	if answer == nil {
+		return nil, errors.New("no function " + fn.Name)
+	}
+	return answer(ctx, c, fn, argument)
+}
+
+func (r *scriptedRunner) answers(answer func(ctx context.Context, c *call, fn *surfaces.Function, argument []byte) ([]byte, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer, r.asked = answer, nil
+}
+
+// questions are those asked since answers was set.
+func (r *scriptedRunner) questions() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.asked)
+}
+
+// memoryLimiter grants what each bound says, in one endless window.
+type memoryLimiter struct {
+	mu    sync.Mutex
+	left  map[ratelimit.Bound]int
+	taken []string
+	err   error
+}
+
+func (l *memoryLimiter) Take(_ context.Context, n int, bounds ...ratelimit.Bound) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	for _, b := range bounds {
+		left, known := l.left[b]
+		if !known {
+			left = b.Rate.N
+		}
+		l.taken = append(l.taken, fmt.Sprintf("%d of %s for %s", n, b.Name, b.Key))
+		if left < n {
+			return fault.New(fault.RateLimited, "", "Too many requests.").WithRetryAfter(7 * time.Second)
+		}
+		l.left[b] = left - n
+	}
+	return nil
+}
+
+type memoryClients struct {
+	mu    sync.Mutex
+	names map[oauth.CallerKey][]string
+}
+
+func (m *memoryClients) Name(_ *tenants.Endpoint, c *oauth.Caller, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names[c.Key] = append(m.names[c.Key], name)
 }
 
 type lockedBuffer struct {

@@ -46,7 +46,7 @@ type fetch struct {
 type decision struct{ holds bool }
 
 func newFacts(c *oauth.Caller, now time.Time) *facts {
-	return &facts{caller: c, tools: map[*tool]judgement{}, read: policy.Read(policy.Input{
+	return &facts{caller: c, read: policy.Read(policy.Input{
 		Scopes: c.Scopes, Client: c.Key.Client, Mode: string(c.Key.Mode), Subject: c.Key.Subject, Issuer: c.Key.Issuer, Actor: c.Actor, Now: now,
 	})}
 }

@@ -110,13 +110,19 @@ type memorySession struct {
 	renew  error // of Renew
 	asked  []string
 	took   func()
+
+	claims    json.RawMessage
+	claimsErr error
 }
 
 func (s *memorySession) Token(context.Context) (seal.Secret, error) { return s.give("token", s.err) }
 
 // Claims implements oauth.Session.
 func (s *memorySession) Claims(context.Context) (json.RawMessage, error) {
-	return json.RawMessage(`{}`), nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, "claims")
+	return s.claims, s.claimsErr
 }
 
 func (s *memorySession) Renew(_ context.Context, refused seal.Secret) (seal.Secret, error) {
@@ -263,9 +269,12 @@ func TestMissingScopeOfABridgeSurfaceAsksForIt(t *testing.T) {
 	}
 	// What the project itself can grant is nothing here.
 	ep.Project.ScopesSupported = []string{"other"}
-	c := &call{endpoint: ep, caller: &oauth.Caller{Key: oauth.CallerKey{Mode: oauth.ModeBridge}}}
-	if v := judge(c, &tool{spec: &surfaces.Tool{Scopes: []string{"other"}, Annotations: surfaces.Annotations{ReadOnly: true}}}); v != hidden {
-		t.Errorf("verdict %v for a scope the surface does not know", v)
+	caller := &oauth.Caller{Key: oauth.CallerKey{Mode: oauth.ModeBridge}}
+	c := &call{endpoint: ep, caller: caller, facts: newFacts(caller, time.Now())}
+	r := &revision{rules: &rules{}}
+	got := r.judge(t.Context(), c, &tool{spec: &surfaces.Tool{Scopes: []string{"other"}, Annotations: surfaces.Annotations{ReadOnly: true}}})
+	if got.verdict != forbidden || got.told.code != "insufficient_scope" {
+		t.Errorf("verdict %v for a scope the surface does not know", got.verdict)
 	}
 }
 

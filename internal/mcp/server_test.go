@@ -273,7 +273,7 @@ func TestConfigIsValidated(t *testing.T) {
 		"authenticator": func(c *Config) { c.Authenticator = nil }, "recorder": func(c *Config) { c.Recorder = nil },
 		"connect": func(c *Config) { c.Connect = nil }, "logger": func(c *Config) { c.Logger = nil },
 		"clock": func(c *Config) { c.Now = nil }, "version": func(c *Config) { c.Version = "" }, "cache": func(c *Config) { c.CacheBytes = -1 },
-		"keys of steps": func(c *Config) { c.Keys = nil },
+		"limiter": func(c *Config) { c.Limiter = nil }, "keys of steps": func(c *Config) { c.Keys = nil },
 	} {
 		cfg := good
 		spoil(&cfg)
@@ -281,7 +281,7 @@ func TestConfigIsValidated(t *testing.T) {
 			t.Errorf("%s may be missing", name)
 		}
 	}
-	good.Bridge, good.Steps = nil, nil
+	good.Bridge, good.Steps, good.Clients = nil, nil, nil
 	if _, err := newHandler(good, &scriptedRunner{}); err != nil {
 		t.Errorf("without a bridge: %v", err)
 	}

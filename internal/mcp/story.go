@@ -63,9 +63,15 @@ func (s *story) step(x *exchange, ep *tenants.Endpoint, kind events.StepKind) {
 	}
 }
 
-// firstCall records that a caller without a grant of ours calls.
+// firstCall records that a caller without a grant of ours calls, who signed in
+// for it and whose client has an id. The others did not connect here, and a step
+// without an id could be taken for another's.
 func (s *story) firstCall(x *exchange, c *call, info clientInfo) {
-	if s.steps == nil || !due(&s.mu, s.calls, c.caller.Key, s.now(), callEvery) {
+	key := c.caller.Key
+	if s.steps == nil || key.Mode != oauth.ModeDirect && key.Mode != oauth.ModeExternal || key.Client == "" {
+		return
+	}
+	if !due(&s.mu, s.calls, key, s.now(), callEvery) {
 		return
 	}
 	st := s.begun(x, c.endpoint, events.StepFirstCall)

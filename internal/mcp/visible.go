@@ -40,6 +40,9 @@ type judgement struct {
 // the arguments are known. It decides once per tool and request, on nothing
 // that is kept between requests.
 func (r *revision) judge(ctx context.Context, c *call, t *tool) judgement {
+	if t.visible == nil && r.rules.visible == nil {
+		return r.decide(ctx, c, t) // costs less than remembering
+	}
 	if j, done := c.facts.tools[t]; done {
 		if fault.Is(j.err, fault.Unauthenticated) {
 			c.unauthorized = true
@@ -47,6 +50,9 @@ func (r *revision) judge(ctx context.Context, c *call, t *tool) judgement {
 		return j
 	}
 	j := r.decide(ctx, c, t)
+	if c.facts.tools == nil {
+		c.facts.tools = make(map[*tool]judgement, len(r.order))
+	}
 	c.facts.tools[t] = j
 	return j
 }

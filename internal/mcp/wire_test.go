@@ -24,7 +24,7 @@ func TestWire(t *testing.T) {
 		c.Tools[0].Scopes = []string{"crm.write"}
 		c.Tools = append(c.Tools, testTool("notes_add"))
 		c.Tools[2].Annotations = surfaces.Annotations{Destructive: true}
-		c.Tools[2].Scopes = []string{"admin"}
+		c.Tools[2].Visible = "false"
 	})
 	b.caller(ep, "alice", "alice", "crm.read")
 	initialize := func(version string) request {
