@@ -17,8 +17,13 @@ func doctorCommand(s *session) *cobra.Command {
 		Short: "Visit surfaces from this machine as AI apps do, and say where one would stop",
 		Long: `Visit a surface at its URL from this machine, as AI apps do, without a token: does
 it answer, is sign-in announced, does it call itself by the URL people are given,
-can its authorization server be found, do real clients get through. Without an
-argument, every published surface of the linked project. A URL needs no link.`,
+can its authorization server be found, do its scopes let people stay signed in,
+do real clients get through. Without an argument, every published surface of the
+linked project. A URL needs no link.
+
+At the linked project itself, sign-in is begun in each way in which AI apps do,
+and left at the consent page. That takes two OAuth clients there, "Chumbo check",
+which are registered once and used again.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.doctor(cmd.Context(), strings.Join(args, "")) },
 	}
@@ -39,12 +44,21 @@ func (s *session) doctor(ctx context.Context, what string) error {
 	// This machine is the builder's own: a server on it may be visited.
 	out := egress.New(egress.Policy{AllowHTTP: true, AllowLoopback: true, AllowPrivate: true, AllowAnyPort: true})
 	defer out.CloseIdle()
+	own := s.ownProject(ctx)
 	results, failed := []visited{}, 0
 	for _, address := range addresses {
 		s.printer.line("%s", address)
 		findings, err := doctor.Surface(ctx, out, address, func(f doctor.Finding) { s.showFindings([]finding{findingOf(f)}) })
 		if err != nil {
 			return err
+		}
+		signIn, err := s.signIn(ctx, out, own, address, findings)
+		if err != nil {
+			return err
+		}
+		if signIn != nil {
+			s.showFindings([]finding{findingOf(*signIn)})
+			findings = append(findings, *signIn)
 		}
 		grade := doctor.Worst(findings)
 		if grade == doctor.Fail {

@@ -21,6 +21,7 @@ type serverDocument struct {
 	ChallengeMethods []string `json:"code_challenge_methods_supported"`
 	ClientDocuments  bool     `json:"client_id_metadata_document_supported"`
 	IssInResponse    bool     `json:"authorization_response_iss_parameter_supported"`
+	Scopes           []string `json:"scopes_supported"`
 }
 
 // bridge looks at a surface that is its own authorization server: its metadata
@@ -59,6 +60,7 @@ func (v *visit) bridge(ctx context.Context, issuer string) Finding {
 			Detail:  "Clients that look for it stop there, or fall back to what is less safe.",
 			Fix:     "Take what changes the answers of /.well-known/ out of the proxy in front of the server, and bring the server up to date."}
 	}
+	v.server = &first
 	return Finding{Status: Pass, Summary: "The surface's own: " + issuer + ", described in all 4 places.", Facts: facts}
 }
 

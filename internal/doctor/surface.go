@@ -21,6 +21,7 @@ const (
 	CheckSurfaceChallenge = "surface_challenge"
 	CheckSurfaceResource  = "surface_resource"
 	CheckSurfaceIssuer    = "surface_issuer"
+	CheckSurfaceScopes    = "surface_scopes"
 	CheckSurfaceClients   = "surface_clients"
 )
 
@@ -31,6 +32,7 @@ func SurfaceChecks() []Check {
 		{CheckSurfaceChallenge, "Sign-in challenge"},
 		{CheckSurfaceResource, "URL and metadata agree"},
 		{CheckSurfaceIssuer, "Authorization server"},
+		{CheckSurfaceScopes, "Scopes and staying signed in"},
 		{CheckSurfaceClients, "Clients get through"},
 	}
 }
@@ -77,12 +79,15 @@ type visit struct {
 	answered  bool
 	status    int    // of the first visit
 	metadata  string // URL the challenge names; empty for none
+	scope     string // what the challenge asks for; empty for nothing
 	described resourceDocument
+	server    *serverDocument // the authorization server's; nil until it was read
 }
 
 type resourceDocument struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
+	Scopes               []string `json:"scopes_supported"`
 }
 
 func (v *visit) run(ctx context.Context, check string) Finding {
@@ -95,6 +100,8 @@ func (v *visit) run(ctx context.Context, check string) Finding {
 		return v.resource(ctx)
 	case CheckSurfaceIssuer:
 		return v.issuer(ctx)
+	case CheckSurfaceScopes:
+		return v.scopes()
 	default:
 		return v.clients(ctx)
 	}
@@ -155,7 +162,7 @@ func (v *visit) answers(ctx context.Context) Finding {
 			Fix: "Try again; if it stays, look at the server's log for request " + shown(p.header.Get(requestID)) + "."}
 	}
 	v.answered, v.status = true, p.status
-	v.metadata = metadataOf(p.header)
+	v.metadata, v.scope = metadataOf(p.header), scopeOf(p.header)
 	return Finding{Status: Pass, Summary: fmt.Sprintf("Answered by Chumbo (%d).", p.status), Facts: facts}
 }
 
@@ -293,9 +300,7 @@ func (v *visit) issuer(ctx context.Context) Finding {
 	address := u.Scheme + "://" + u.Host + "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")
 	facts := map[string]string{"issuer": shown(issuer), "metadata": address}
 	p, err := v.ask(ctx, http.MethodGet, address, "chumbo-doctor", nil)
-	var doc struct {
-		Issuer string `json:"issuer"`
-	}
+	var doc serverDocument
 	if err != nil || p.status != http.StatusOK || json.Unmarshal(p.body, &doc) != nil {
 		return Finding{Status: Fail, Summary: "The authorization server's description cannot be read.", Detail: fmt.Sprintf("%s answers %d.", address, p.status), Facts: facts,
 			Fix: "Check the project again (chumbo link): its OAuth server may be off, or a gateway in front of it may demand an API key."}
@@ -305,6 +310,7 @@ func (v *visit) issuer(ctx context.Context) Finding {
 			Summary: fmt.Sprintf("The surface names the issuer %s, the server there calls itself %s.", shown(issuer), shown(doc.Issuer)),
 			Fix:     "Check the project again (chumbo link), so that its issuer is stored as the project claims it."}
 	}
+	v.server = &doc
 	return Finding{Status: Pass, Summary: issuer, Facts: facts}
 }
 

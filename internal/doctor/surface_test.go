@@ -18,6 +18,10 @@ type site struct {
 	issuer   string // what the authorization server calls itself; empty for the right one
 	block    func(r *http.Request) bool
 	redirect string
+
+	scopes         []string // of the metadata
+	challengeScope string
+	serverScopes   []string // of the authorization server
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,24 +37,31 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
 	switch r.URL.Path {
 	case "/acme/mcp":
-		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.url+`/.well-known/oauth-protected-resource/acme/mcp"`)
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.url+`/.well-known/oauth-protected-resource/acme/mcp"`+s.challengeParam())
 		w.WriteHeader(http.StatusUnauthorized)
 	case "/.well-known/oauth-protected-resource/acme/mcp":
 		resource := s.url + "/acme/mcp"
 		if s.resource != "" {
 			resource = s.resource
 		}
-		answer(map[string]any{"resource": resource, "authorization_servers": []string{s.url + "/auth/v1"}})
+		answer(map[string]any{"resource": resource, "authorization_servers": []string{s.url + "/auth/v1"}, "scopes_supported": s.scopes})
 	case "/.well-known/oauth-authorization-server/auth/v1":
 		issuer := s.url + "/auth/v1"
 		if s.issuer != "" {
 			issuer = s.issuer
 		}
-		answer(map[string]string{"issuer": issuer})
+		answer(map[string]any{"issuer": issuer, "scopes_supported": s.serverScopes})
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		answer(map[string]string{"detail": "There is no published surface at this URL."})
 	}
+}
+
+func (s *site) challengeParam() string {
+	if s.challengeScope == "" {
+		return ""
+	}
+	return `, scope="` + s.challengeScope + `"`
 }
 
 func visitSite(t *testing.T, s *site, path string) map[string]doctor.Finding {

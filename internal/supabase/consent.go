@@ -22,13 +22,28 @@ type Consent struct {
 // checkRedirect is where nobody listens: the authorization is never finished.
 const checkRedirect = "http://127.0.0.1/chumbo-check"
 
-// Consent begins an authorization as an MCP client would, looks where it leads
-// and leaves it. Without a clientID, or when the project no longer knows that
-// one, it registers a client first, once (RFC 7591). Errors are *Error or
-// *fault.Error.
+// ConsentRequest is how an MCP client begins. Clients differ in these three,
+// and a project may take one way and refuse another.
+type ConsentRequest struct {
+	ClientID     string // of an earlier request of the same kind; empty: a client is registered
+	Confidential bool   // the client has a secret, which is never used here
+	Resource     string // RFC 8707; empty to leave it out
+	Offline      bool   // asks for offline_access, too
+}
+
+// Consent is BeginConsent in the plainest way: a client without a secret that
+// asks for no more than an email address.
 func (c *Client) Consent(ctx context.Context, origin, clientID string) (Consent, error) {
-	if clientID != "" {
-		found, err := c.beginConsent(ctx, origin, clientID)
+	return c.BeginConsent(ctx, origin, ConsentRequest{ClientID: clientID})
+}
+
+// BeginConsent begins an authorization as an MCP client would, looks where it
+// leads and leaves it. Without a client, or when the project no longer knows
+// that one, it registers one first, once (RFC 7591). Errors are *Error or
+// *fault.Error.
+func (c *Client) BeginConsent(ctx context.Context, origin string, q ConsentRequest) (Consent, error) {
+	if q.ClientID != "" {
+		found, err := c.beginConsent(ctx, origin, q)
 		if err == nil {
 			return found, nil
 		}
@@ -36,16 +51,20 @@ func (c *Client) Consent(ctx context.Context, origin, clientID string) (Consent,
 			return Consent{}, err
 		}
 	}
-	clientID, err := c.registerCheck(ctx, origin)
-	if err != nil {
+	var err error
+	if q.ClientID, err = c.registerCheck(ctx, origin, q.Confidential); err != nil {
 		return Consent{}, err
 	}
-	return c.beginConsent(ctx, origin, clientID)
+	return c.beginConsent(ctx, origin, q)
 }
 
-func (c *Client) registerCheck(ctx context.Context, origin string) (string, error) {
+func (c *Client) registerCheck(ctx context.Context, origin string, confidential bool) (string, error) {
+	name, method := "Chumbo check", "none"
+	if confidential {
+		name, method = "Chumbo check (confidential)", basicMethod
+	}
 	body, err := json.Marshal(map[string]any{
-		"client_name": "Chumbo check", "redirect_uris": []string{checkRedirect}, "token_endpoint_auth_method": "none",
+		"client_name": name, "redirect_uris": []string{checkRedirect}, "token_endpoint_auth_method": method,
 		"grant_types": []string{"authorization_code"}, "response_types": []string{"code"},
 	})
 	if err != nil {
@@ -70,10 +89,16 @@ func (c *Client) registerCheck(ctx context.Context, origin string) (string, erro
 	return made.ClientID, nil
 }
 
-func (c *Client) beginConsent(ctx context.Context, origin, clientID string) (Consent, error) {
+func (c *Client) beginConsent(ctx context.Context, origin string, q ConsentRequest) (Consent, error) {
 	query := url.Values{
-		"response_type": {"code"}, "client_id": {clientID}, "redirect_uri": {checkRedirect}, "scope": {"email"},
+		"response_type": {"code"}, "client_id": {q.ClientID}, "redirect_uri": {checkRedirect}, "scope": {"email"},
 		"code_challenge": {Challenge(NewVerifier())}, "code_challenge_method": {"S256"},
+	}
+	if q.Offline {
+		query.Set("scope", "email offline_access")
+	}
+	if q.Resource != "" {
+		query.Set("resource", q.Resource)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/auth/v1/oauth/authorize?"+query.Encode(), nil)
 	if err != nil {
@@ -91,7 +116,7 @@ func (c *Client) beginConsent(ctx context.Context, origin, clientID string) (Con
 	if r.status < 300 || r.status > 399 || err != nil || to.Host == "" {
 		return Consent{}, errorOf(r)
 	}
-	found := Consent{ClientID: clientID}
+	found := Consent{ClientID: q.ClientID}
 	if to.Scheme+"://"+to.Host+to.Path == checkRedirect {
 		q := to.Query()
 		if found.Refused = q.Get("error_description"); found.Refused == "" {
