@@ -2,8 +2,8 @@
 // API. From a builder's repository it signs in (login), registers the project
 // and proves it (link), reads the database's catalogs (import), begins, plans,
 // publishes, fetches, compares and rolls back surface files (init, push, pull,
-// diff, rollback), visits what is published (doctor) and shows what is there
-// (status). docs/cli.md is the reference.
+// diff, rollback), visits what is published (doctor), shows what is there
+// (status) and writes a consent page for direct mode (consent). docs/cli.md is the reference.
 //
 // It never sends a secret key or a database connection string anywhere: both
 // stay on the builder's machine. It never takes the server to send its token
