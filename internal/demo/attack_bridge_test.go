@@ -33,11 +33,17 @@ func bridged(t *testing.T, o standin.Options) (*world, *tenant) {
 // signedIn is a client of its own that a person has allowed at a surface.
 func signedIn(t *testing.T, w *world, mcp, email string) *dance {
 	t.Helper()
+	return signedInFor(t, w, mcp, email, "crm.read crm.write")
+}
+
+// signedInFor is signedIn for the scopes that the client asks for.
+func signedInFor(t *testing.T, w *world, mcp, email, scopes string) *dance {
+	t.Helper()
 	d := &dance{t: t, w: w, mcp: mcp, who: personOf(t, email, standin.CRMPassword)}
 	d.challenge(http.MethodPost, nil, initializeProbe)
 	d.discover(nil)
 	d.register(map[string]any{"client_name": "Client of " + email, "redirect_uris": []string{callbackURL}, "token_endpoint_auth_method": "none"})
-	d.exchange("", d.code(d.authorize(callbackURL, "scope", "crm.read crm.write")))
+	d.exchange("", d.code(d.authorize(callbackURL, "scope", scopes)))
 	return d
 }
 
