@@ -120,8 +120,12 @@ func answerTo(ep *tenants.Endpoint, err error) error {
 // admitted hands a credential to the one who judges its kind. Errors as
 // Authenticate's, with a bare reason where a challenge is due.
 func (a *Authenticator) admitted(ctx context.Context, ep *tenants.Endpoint, text, from string) (*Caller, error) {
-	if a.isRemembered(ep, text) {
-		return a.user(ctx, ep, text)
+	users := takesDirect(ep) || ep.Access.Has(surfaces.ModeBearer)
+	var key tokenKey
+	if users {
+		if key = keyOf(ep.Project.ID, text); a.isRemembered(ep, key) {
+			return a.user(ctx, ep, key, text)
+		}
 	}
 	kind, err := kindOf(ep, text)
 	if err != nil {
@@ -133,8 +137,8 @@ func (a *Authenticator) admitted(ctx context.Context, ep *tenants.Endpoint, text
 	case kindPersonal, kindBridge:
 		return a.throughBridge(ctx, ep, kind, text)
 	case kindProject:
-		if takesDirect(ep) || ep.Access.Has(surfaces.ModeBearer) {
-			return a.user(ctx, ep, text)
+		if users {
+			return a.user(ctx, ep, key, text)
 		}
 	case kindExternal:
 		return a.throughIssuers(ctx, ep, kind, text, from)
@@ -142,13 +146,10 @@ func (a *Authenticator) admitted(ctx context.Context, ep *tenants.Endpoint, text
 	return nil, reasonOtherKind
 }
 
-// isRemembered reports whether the text is a token of the project that was
-// verified before, so that its kind need not be found out again.
-func (a *Authenticator) isRemembered(ep *tenants.Endpoint, text string) bool {
-	if !takesDirect(ep) && !ep.Access.Has(surfaces.ModeBearer) {
-		return false
-	}
-	v := a.memo.get(keyOf(ep.Project.ID, text))
+// isRemembered reports whether a token is the project's and was verified before,
+// so that its kind need not be found out again.
+func (a *Authenticator) isRemembered(ep *tenants.Endpoint, key tokenKey) bool {
+	v := a.memo.get(key)
 	return v != nil && v.claims.issuer == ep.Project.Issuer && !ownURL(ep, v.claims.issuer)
 }
 

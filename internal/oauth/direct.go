@@ -23,8 +23,8 @@ const (
 // user admits a token of the project's own Supabase Auth (design section 5): a
 // client's (authorization: direct) or a session of the app's own (bearer).
 // Errors as Authenticate's, with a bare reason where a challenge is due.
-func (a *Authenticator) user(ctx context.Context, ep *tenants.Endpoint, text string) (*Caller, error) {
-	v, mode, err := a.verified(ctx, ep, text)
+func (a *Authenticator) user(ctx context.Context, ep *tenants.Endpoint, key tokenKey, text string) (*Caller, error) {
+	v, mode, err := a.verified(ctx, ep, key, text)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,7 @@ func (a *Authenticator) stillThere(ctx context.Context, ep *tenants.Endpoint, c 
 
 // verified returns what a token of the project says, once that is known to be
 // right, and the mode it counts for at the surface.
-func (a *Authenticator) verified(ctx context.Context, ep *tenants.Endpoint, text string) (*verified, Mode, error) {
-	key := keyOf(ep.Project.ID, text)
+func (a *Authenticator) verified(ctx context.Context, ep *tenants.Endpoint, key tokenKey, text string) (*verified, Mode, error) {
 	var t *token
 	v := a.memo.get(key)
 	read := v

@@ -183,6 +183,7 @@ func TestDoors(t *testing.T) {
 		{"public, all configured", []surfaces.Mode{public}, "external", true, true, nobody, bare},
 		{"bearer, all configured", []surfaces.Mode{bearer}, "direct", true, true, session, bare},
 		{"direct, all configured", []surfaces.Mode{oauth}, "direct", true, true, project, pointing},
+		{"external, all configured", []surfaces.Mode{oauth}, "external", true, true, all(external, introspected), pointing},
 		{"bridge, all configured", []surfaces.Mode{oauth}, "bridge", true, true, bridge, pointing},
 	}
 	// Why the others are refused.
