@@ -61,8 +61,8 @@ type compiler struct {
 	out   Compiled
 	made  []made
 
-	weight int             // of the schemas so far, in bytes
-	rules  map[rule]*ruled // compiled so far
+	weight int // of the schemas so far, in bytes
+	rules  ruleBook
 }
 
 // made is a compiled tool and where it was declared.

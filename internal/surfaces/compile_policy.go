@@ -9,6 +9,13 @@ import (
 
 const emailNote = "users change their email themselves, and whoever takes over a mailbox has it: decide by app_metadata, or by what the database says (context)"
 
+// MaxRules bounds the different rules of a file together, in bytes: each is
+// compiled when the file is published and again wherever it is served.
+const MaxRules = 64 << 10
+
+// maxBroken is how many rules that do not compile are told.
+const maxBroken = 10
+
 // rule is an expression and where it stands.
 type rule struct {
 	kind policy.Kind
@@ -19,6 +26,13 @@ type rule struct {
 type ruled struct {
 	uses policy.Uses
 	err  error
+}
+
+// ruleBook is what was compiled so far.
+type ruleBook struct {
+	by     map[rule]*ruled
+	size   int // bytes
+	broken int
 }
 
 // policy fills in the rules for every capability, and checks those of all
@@ -80,7 +94,10 @@ func (c *compiler) rule(kind policy.Kind, t Text) {
 	if t.Value == "" {
 		return
 	}
-	done := c.compileRule(rule{kind, t.Value})
+	done := c.compileRule(rule{kind, t.Value}, t.at)
+	if done == nil {
+		return
+	}
 	if done.err != nil {
 		c.ruleError(t, done.err)
 		return
@@ -97,22 +114,31 @@ func (c *compiler) rule(kind policy.Kind, t Text) {
 }
 
 // compileRule compiles each expression once: the same often stands at many
-// tools.
-func (c *compiler) compileRule(r rule) *ruled {
-	if done := c.rules[r]; done != nil {
+// tools. It returns nil where there are too many, which it has told.
+func (c *compiler) compileRule(r rule, at place) *ruled {
+	if done := c.rules.by[r]; done != nil {
 		return done
+	}
+	if c.rules.size += len(r.text); c.rules.size > MaxRules {
+		c.errorf(at, "the different rules of this file are over %d bytes together: move what is long into a function of the app (context or authorizer)", MaxRules)
+		return nil
+	}
+	if c.rules.broken >= maxBroken {
+		c.errorf(at, "this rule is not looked at: mend those before it first")
+		return nil
 	}
 	done := &ruled{}
 	compiled, err := policy.Compile(r.kind, r.text)
 	if err != nil {
 		done.err = err
+		c.rules.broken++
 	} else {
 		done.uses = compiled.Uses()
 	}
-	if c.rules == nil {
-		c.rules = map[rule]*ruled{}
+	if c.rules.by == nil {
+		c.rules.by = map[rule]*ruled{}
 	}
-	c.rules[r] = done
+	c.rules.by[r] = done
 	return done
 }
 

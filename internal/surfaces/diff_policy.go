@@ -32,7 +32,7 @@ func (d *differ) doors(before, after Access) {
 		d.add(class, "scopes beyond the token's own come from %s now, it was %s", sourceOf(after.ScopesFrom), sourceOf(before.ScopesFrom))
 	}
 	d.requiredRoles(before.RequiredRoles, after.RequiredRoles)
-	d.aal(before.AAL, after.AAL, "sessions")
+	d.aal(before.AAL, after.AAL)
 	if before.Documentation != after.Documentation {
 		d.add(ChangeSafe, "the link to documentation is %s now", wordOr(after.Documentation, "gone"))
 	}
@@ -136,13 +136,13 @@ func (d *differ) requiredRoles(before, after *RequiredRoles) {
 	}
 }
 
-func (d *differ) aal(before, after, what string) {
-	switch {
-	case before == after:
-	case before == "":
-		d.add(ChangeBreaks, "only %s with a second factor (%s) are admitted now", what, after)
+func (d *differ) aal(before, after string) {
+	switch before {
+	case after:
+	case "":
+		d.add(ChangeBreaks, "only sessions with a second factor (%s) are admitted now", after)
 	default:
-		d.add(ChangeSafe, "%s without a second factor are admitted now", what)
+		d.add(ChangeSafe, "sessions without a second factor are admitted now")
 	}
 }
 
@@ -167,7 +167,7 @@ func (d *differ) toolPolicy(before, after *Tool) {
 	default:
 		d.add(ChangeBehaviour, "the app is asked for the permission %s now, it was %s", word(after.Permission), word(before.Permission))
 	}
-	d.aal(before.AAL, after.AAL, "sessions")
+	d.aal(before.AAL, after.AAL)
 	if !sameJSON(before.Meta, after.Meta) {
 		d.add(ChangeBehaviour, "its meta changed, which rules and the authorizer read")
 	}

@@ -43,6 +43,29 @@ func TestFilesMadeToCostAreRefusedSoon(t *testing.T) {
 	}
 }
 
+// TestRulesMadeToCostAreRefusedOrCompiledSoon: a file of 256 KiB holds about a
+// hundred rules of the largest size, each of its own.
+func TestRulesMadeToCostAreRefusedOrCompiledSoon(t *testing.T) {
+	t.Parallel()
+	for name, part := range map[string]string{
+		"names": "claims.a==1||", "lists": "[1]==[2]||", "macros": "[1].all(x,x==1)||", "text": "claims.a.matches('a*b*')||", "no rule": "claims.a==||",
+	} {
+		var b strings.Builder
+		b.WriteString(hostileHead)
+		for i := 0; b.Len() < MaxFileBytes-3000; i++ {
+			fmt.Fprintf(&b, "  - { rpc: greet, tool: t%d, title: T%d, description: D%d., visible: %q }\n", i, i, i, strings.Repeat(part, 1900/len(part))+fmt.Sprintf("claims.b==%d", i))
+		}
+		begun := time.Now()
+		built := Build([]byte(b.String()), loadSnapshot(t), known())
+		if took := time.Since(begun); took > 20*time.Second {
+			t.Errorf("%s took %s", name, took)
+		}
+		if !HasErrors(built.Problems) || len(built.Problems) > maxProblems+1 {
+			t.Errorf("%s: %d problems", name, len(built.Problems))
+		}
+	}
+}
+
 func TestOfTooManyProblemsTheErrorsComeFirst(t *testing.T) {
 	t.Parallel()
 	r := &report{}
