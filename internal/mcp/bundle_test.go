@@ -49,6 +49,12 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
+	return setupOver(t, nil)
+}
+
+// setupOver is setup over another runner than the scripted one.
+func setupOver(t testing.TB, run runner) *bundle {
+	t.Helper()
 	b := &bundle{
 		t: t, directory: newMemoryDirectory(), auth: &memoryAuth{callers: map[string]*oauth.Caller{}},
 		recorder: &memoryRecorder{}, runner: &scriptedRunner{}, logs: &lockedBuffer{},
@@ -71,7 +77,10 @@ func setup(t testing.TB) *bundle {
 		}),
 		Logger: slog.New(slog.NewJSONHandler(b.logs, nil)), Now: time.Now, Version: "1.2.3",
 	}
-	h, err := newHandler(cfg, b.runner)
+	if run == nil {
+		run = b.runner
+	}
+	h, err := newHandler(cfg, run)
 	if err != nil {
 		t.Fatal(err)
 	}

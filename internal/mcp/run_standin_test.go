@@ -46,10 +46,10 @@ begin raise exception 'The trial is over.' using errcode = code, detail = 'secre
 grant execute on function public.fail_with(text) to authenticated;
 `
 
-func startReal(t *testing.T) *realProject {
+func startReal(t *testing.T, more ...string) *realProject {
 	t.Helper()
 	p, err := standin.Start(t.Context(), standin.Options{
-		Postgres: localpg.Shared(t), Schema: standin.CRM + moreTables, Users: standin.CRMUsers(),
+		Postgres: localpg.Shared(t), Schema: standin.CRM + moreTables + strings.Join(more, ""), Users: standin.CRMUsers(),
 	})
 	if err != nil {
 		t.Fatal(err)
