@@ -40,7 +40,7 @@ func aSurface(t *testing.T, calledOtherwise bool) string {
 func TestDoctorVisitsAURLWithoutAServerOrALink(t *testing.T) {
 	t.Parallel()
 	code, out, errs := run(t, "", "doctor", aSurface(t, false))
-	if code != 0 || strings.Count(out, "ok ") != 5 || errs != "" {
+	if code != 0 || strings.Count(out, "ok ") != 6 || errs != "" {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 }
