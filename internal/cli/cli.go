@@ -36,6 +36,10 @@ type Environment struct {
 	In         io.Reader // answers to questions; nil: nobody answers
 	IsTerminal bool      // In and Out are terminals: questions may be asked
 
+	// ReadHidden reads one line of In without showing it; nil where In is no
+	// terminal.
+	ReadHidden func(ctx context.Context) (string, error)
+
 	// What follows has a default where it is nil.
 	Now        func() time.Time
 	After      func(time.Duration) <-chan time.Time
@@ -79,7 +83,7 @@ func execute(ctx context.Context, env Environment, p *printer) error {
 	root.SetErr(env.Err)
 	ran, err := root.ExecuteContextC(ctx)
 	if ran != nil && ran != root {
-		p.command = ran.Name()
+		p.command = strings.TrimPrefix(ran.CommandPath(), root.Name()+" ")
 	}
 	return err
 }
@@ -156,7 +160,8 @@ next. docs/cli.md is the reference.`,
 		loginCommand(s), logoutCommand(s),
 		linkCommand(s), importCommand(s), initCommand(s),
 		pushCommand(s), pullCommand(s), diffCommand(s), rollbackCommand(s), unpinCommand(s),
-		statusCommand(s), doctorCommand(s), openCommand(s), consentCommand(s),
+		statusCommand(s), doctorCommand(s), openCommand(s), consentCommand(s), introspectionCommand(s),
+		keysCommand(s), clientsCommand(s),
 	)
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)
