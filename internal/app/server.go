@@ -161,13 +161,13 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		return err
 	}
 	control, err := api.New(api.Config{
-		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Connections: reader, Hosts: hosts, Logger: s.log, Now: now,
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Introspection: open.issuers, Connections: reader, Hosts: hosts, Logger: s.log, Now: now,
 	})
 	if err != nil {
 		return err
 	}
 	pages, err := dashboard.New(dashboard.Config{
-		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: reader, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Connections: reader, Hosts: hosts, Preview: mcp.Preview,
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: reader, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Introspection: open.issuers, Connections: reader, Hosts: hosts, Preview: mcp.Preview,
 		Logger: s.log, Version: opt.Version, Now: now,
 	})
 	if err != nil {
