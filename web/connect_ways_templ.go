@@ -9,7 +9,12 @@ package web
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-import "fmt"
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+)
 
 // Ways are the ways into a surface: its access modes as people meet them.
 type Ways struct {
@@ -25,6 +30,18 @@ type Ways struct {
 	Documentation string // https address of the app's own words about access; empty for none
 }
 
+// IssuerHost is the host where people sign in to a surface, if that is neither
+// the app itself nor we; empty otherwise.
+func IssuerHost(a surfaces.Access) string {
+	if !a.Has(surfaces.ModeOAuth) || a.Authorization != surfaces.AuthorizationExternal || a.Issuer == nil {
+		return ""
+	}
+	if u, err := url.Parse(a.Issuer.URL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return a.Issuer.URL
+}
+
 // several reports whether there is more to say of the ways in than the page's
 // first sentence does.
 func (w Ways) several() bool {
@@ -35,6 +52,14 @@ func (w Ways) several() bool {
 		}
 	}
 	return n > 1 || w.Key || w.Bearer || w.OpenCalls > 0
+}
+
+// heading is what the page is for.
+func (p ConnectPage) heading() string {
+	if p.Bearer && !p.steps() && !p.Key {
+		return p.title() + " for its own agents"
+	}
+	return "Connect " + p.title() + " to your AI app"
 }
 
 // lead is the page's first sentence: what to do with the address.
@@ -120,7 +145,7 @@ func waysIn(p ConnectPage) templ.Component {
 				var templ_7745c5c3_Var2 string
 				templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(shown(p.Issuer, 100))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 89, Col: 44}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 114, Col: 44}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 				if templ_7745c5c3_Err != nil {
@@ -133,7 +158,7 @@ func waysIn(p ConnectPage) templ.Component {
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(p.title())
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 89, Col: 84}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 114, Col: 84}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -151,7 +176,7 @@ func waysIn(p ConnectPage) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(p.title())
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 91, Col: 40}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 116, Col: 40}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -175,7 +200,7 @@ func waysIn(p ConnectPage) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(p.title())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 100, Col: 118}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 125, Col: 118}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -227,7 +252,7 @@ func waysIn(p ConnectPage) templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(" " + p.openRate())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 123, Col: 26}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `connect_ways.templ`, Line: 148, Col: 26}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {

@@ -56,7 +56,7 @@ const (
 	TabOverview     = "Overview"
 	TabCapabilities = "Capabilities"
 	TabConnections  = "Connections"
-	TabGrants       = "Grants"
+	TabGrants       = "Grants and keys"
 	TabRevisions    = "Revisions"
 	TabSettings     = "Settings"
 )
@@ -500,6 +500,9 @@ var surfaceSaid = map[string]string{
 	"switch-read_only": "The surface is read-only: tools that change something are gone from every client.",
 	"switch-paused":    "The surface is paused: every call is answered with an error.",
 	"grant-revoked":    "Revoked. That client has no access any more.",
+	"key-revoked":      "Revoked. What sends that key is refused from now on.",
+	"introspection":    "The secret is kept, sealed. It is used from now on.",
+	"introspection-no": "The secret is forgotten. Tokens that are no JWT are not let in any more.",
 	"surface-renamed":  "The surface has another name and address. The old address keeps answering.",
 }
 

@@ -3,7 +3,6 @@ package app
 import (
 	"log/slog"
 	"net/http"
-	"net/url"
 
 	"github.com/chumbo-dev/chumbo/internal/mcp"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -43,13 +42,7 @@ func connectPage(pagesURL string, log *slog.Logger) http.Handler {
 func waysInto(a surfaces.Access) web.Ways {
 	w := web.Ways{
 		SignIn: a.Has(surfaces.ModeOAuth), Key: a.Has(surfaces.ModeAPIKey), Bearer: a.Has(surfaces.ModeBearer), Open: a.Has(surfaces.ModePublic),
-		AppKeys: a.Keys != nil, Documentation: a.Documentation,
-	}
-	if w.SignIn && a.Authorization == surfaces.AuthorizationExternal && a.Issuer != nil {
-		w.Issuer = a.Issuer.URL
-		if u, err := url.Parse(a.Issuer.URL); err == nil && u.Host != "" {
-			w.Issuer = u.Host
-		}
+		Issuer: web.IssuerHost(a), AppKeys: a.Keys != nil, Documentation: a.Documentation,
 	}
 	if w.Open && a.Public != nil {
 		w.OpenCalls, w.OpenTotal, w.OpenSeconds = a.Public.Calls, a.Public.Total, a.Public.Seconds

@@ -4,8 +4,8 @@
 //
 // It never calls a project to render a page: what takes a project's answer
 // arrives by events, or after a form was sent. It never puts a key, a token or
-// a password into a page, an address or the log; an API token made here is
-// shown once, on the page that answers its form.
+// a password into a page, an address or the log; an API token or a key of
+// an application made here is shown once, on the page that answers its form.
 //
 //	routes.go     every route, and what it needs
 //	guard.go      other sites, ids, panics, keys pasted into the wrong field
@@ -14,7 +14,8 @@
 //	setup.go, signin.go, account.go, organization.go, tokens.go, device.go
 //	projects.go, register.go, project.go, ownership.go, schema.go, settings.go
 //	sign_in_settings.go how the project's people sign in through the bridge
-//	surface_*.go  surfaces: overview, capabilities, connections, grants, revisions
+//	surface_*.go  surfaces: overview, capabilities, connections, grants, keys,
+//	              clients, revisions
 package dashboard
 
 import (
@@ -29,7 +30,10 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/oauth/apikeys"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
+	"github.com/chumbo-dev/chumbo/internal/oauth/directclients"
+	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -41,6 +45,10 @@ type Config struct {
 	Builders *builders.Service
 	Usage    *events.Reader
 	Bridge   Bridge
+	Keys     Keys
+	Clients  Clients
+	// Introspection keeps what tokens of other issuers are checked with.
+	Introspection Introspection
 	// Connections tells the story of attempts to connect.
 	Connections Connections
 	Hosts       tenants.Hosts // PublicURL, and whose word about client addresses counts
@@ -60,6 +68,19 @@ type Bridge interface {
 	ChangeSignIn(ctx context.Context, p tenants.Principal, project id.Project, c bridge.SignInChange) (bridge.SignInSettings, error)
 }
 
+// Keys makes, lists and ends keys of applications. *apikeys.Service is one.
+type Keys interface {
+	Create(ctx context.Context, p tenants.Principal, surface id.Surface, n apikeys.NewKey) (apikeys.Key, seal.Secret, error)
+	List(ctx context.Context, p tenants.Principal, surface id.Surface, after id.Key) ([]apikeys.Key, error)
+	Revoke(ctx context.Context, p tenants.Principal, surface id.Surface, key id.Key) error
+}
+
+// Clients lists OAuth clients of projects themselves. *directclients.Service is
+// one.
+type Clients interface {
+	List(ctx context.Context, p tenants.Principal, project id.Project) ([]directclients.Client, error)
+}
+
 // Connections lists attempts to connect and adds them up. *events.Reader is
 // one.
 type Connections interface {
@@ -70,7 +91,8 @@ type Connections interface {
 // New returns the handler of /app and everything below it. Mount it on the
 // shared host only, with the path left as it is.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Builders == nil || cfg.Usage == nil || cfg.Bridge == nil || cfg.Connections == nil || cfg.Preview == nil ||
+	if cfg.Tenants == nil || cfg.Surfaces == nil || cfg.Builders == nil || cfg.Usage == nil || cfg.Bridge == nil || cfg.Keys == nil || cfg.Clients == nil ||
+		cfg.Introspection == nil || cfg.Connections == nil || cfg.Preview == nil ||
 		cfg.Logger == nil || cfg.Now == nil || cfg.Hosts.PublicURL == "" {
 		return nil, errors.New("dashboard: every part of its configuration is required")
 	}

@@ -47,13 +47,13 @@ func acme(t *testing.T) (w *world, alice *browser, at places) {
 
 func (p places) fill(path string) string {
 	return strings.NewReplacer(":project", "acme-crm", ":surface", "main", ":registration", p.registration, ":token", p.token, ":notice", p.notice,
-		":grant", "grt_01890000000070008000000000000001", ":revision", "1", ":digest", "0123456789ab").Replace(path)
+		":grant", "grt_01890000000070008000000000000001", ":key", "key_01890000000070008000000000000001", ":revision", "1", ":digest", "0123456789ab").Replace(path)
 }
 
 // nowhere fills in names of nothing.
 func nowhere(path string) string {
 	return strings.NewReplacer(":project", "none-such", ":surface", "main", ":registration", "reg_01890000000070008000000000000009",
-		":token", "tok_01890000000070008000000000000009", ":notice", "ntc_01890000000070008000000000000009", ":grant", "grt_01890000000070008000000000000001", ":revision", "1", ":digest", "0123456789ab").Replace(path)
+		":token", "tok_01890000000070008000000000000009", ":notice", "ntc_01890000000070008000000000000009", ":grant", "grt_01890000000070008000000000000001", ":key", "key_01890000000070008000000000000001", ":revision", "1", ":digest", "0123456789ab").Replace(path)
 }
 
 // routesOf are the routes of a method, without those of the router itself.
@@ -208,7 +208,7 @@ func TestSecretKeyIsRefusedInEveryField(t *testing.T) {
 	secret := "sb_secret_" + mark
 	fields := []string{"code", "email", "password", "current", "organization", "next", "name", "scope", "days", "user_code", "decision", "url", "publishable_key", "slug",
 		"relations", "confirm", "file", "title", "table", "state", "expect", "digest", "number", "key", "token", "method", "client_id", "client_secret", "captcha_provider",
-		"captcha_site_key", "anything"}
+		"captcha_site_key", "scopes", "anything"}
 	for _, route := range routesOf(http.MethodPost) {
 		for _, field := range fields {
 			if dashboard.Secrets()[route] == field {

@@ -58,15 +58,9 @@ func daysOf(text string) int {
 	return usualDays
 }
 
-// direct reports whether people sign in to the live revision at the project
-// itself.
+// direct reports whether people sign in to the live revision elsewhere, so that
+// we see the beginning and the end of an attempt only.
 func (d *dashboard) direct(c echo.Context, head web.SurfaceHead) (bool, error) {
-	if head.Surface.LiveRevision == 0 {
-		return false, nil
-	}
-	live, _, err := d.Surfaces.Revision(c.Request().Context(), principal(c).Organization.ID, head.Surface.ID, head.Surface.LiveRevision)
-	if err != nil {
-		return false, err
-	}
-	return live.Access.Has(surfaces.ModeOAuth) && !live.Access.Bridged(), nil
+	access, err := d.liveAccess(c, head)
+	return access.Has(surfaces.ModeOAuth) && !access.Bridged(), err
 }

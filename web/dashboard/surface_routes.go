@@ -28,6 +28,10 @@ func (d *dashboard) surfaceRoutes(e *echo.Echo) {
 	d.get(e, one+"/connections", d.connections)
 	d.get(e, one+"/grants", d.grants)
 	d.post(e, one+"/grants/:grant/revoke", d.revokeGrant)
+	d.get(e, one+"/keys", d.keys)
+	d.post(e, one+"/keys", d.makeKey)
+	d.post(e, one+"/keys/:key/revoke", d.revokeKey)
+	d.get(e, one+"/clients", d.clients)
 
 	d.get(e, one+"/revisions", d.revisions)
 	d.get(e, one+"/revisions/compare", d.compareRevisions)
@@ -38,6 +42,8 @@ func (d *dashboard) surfaceRoutes(e *echo.Echo) {
 	d.post(e, one+"/unpin", d.unpinSurface)
 
 	d.get(e, one+"/settings", d.surfaceSettings)
+	d.post(e, one+"/introspection", d.keepIntrospection)
+	d.post(e, one+"/introspection/clear", d.forgetIntrospection)
 	d.post(e, one+"/rename", d.renameSurface)
 	d.post(e, one+"/delete", d.deleteSurface)
 }

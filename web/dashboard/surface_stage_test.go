@@ -27,7 +27,11 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/localpg"
 	"github.com/chumbo-dev/chumbo/internal/mcp"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/oauth/apikeys"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
+	"github.com/chumbo-dev/chumbo/internal/oauth/directclients"
+	"github.com/chumbo-dev/chumbo/internal/oauth/issuers"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/standin"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
@@ -148,10 +152,18 @@ func (s *surfaceStage) compose(t testing.TB, listener net.Listener) {
 		Verifier: verifier, Steps: s.steps, PagesURL: s.url, Logger: logger, Now: time.Now,
 	})
 	must(t, err)
+	limits, err := ratelimit.New(ratelimit.Config{Store: s.db.Store, Keys: keys, Now: time.Now, Logger: logger})
+	must(t, err)
+	callers, err := apikeys.New(apikeys.Config{Store: s.db.Store, Watch: directory.Watch(), Projects: projects, Limits: limits, Logger: logger, Now: time.Now})
+	must(t, err)
+	clients, err := directclients.New(directclients.Config{Store: s.db.Store, Watch: directory.Watch(), Projects: projects, Logger: logger, Now: time.Now})
+	must(t, err)
+	others, err := issuers.New(issuers.Config{Store: s.db.Store, Keys: keys, Watch: directory.Watch(), Out: out, Limits: limits, Logger: logger, Now: time.Now})
+	must(t, err)
 	usage, err := events.NewReader(s.db.Store)
 	must(t, err)
 	handler, err := dashboard.New(dashboard.Config{
-		Tenants: s.tenants, Surfaces: s.surfaces, Builders: s.builders, Usage: usage, Bridge: people, Connections: usage, Hosts: hosts, Preview: mcp.Preview,
+		Tenants: s.tenants, Surfaces: s.surfaces, Builders: s.builders, Usage: usage, Bridge: people, Keys: callers, Clients: clients, Introspection: others, Connections: usage, Hosts: hosts, Preview: mcp.Preview,
 		Logger: logger, Version: "test", Now: time.Now,
 	})
 	must(t, err)
