@@ -21,7 +21,14 @@ func TestEveryCommandAndFlagIsInTheReference(t *testing.T) {
 			continue
 		}
 		section, _, _ = strings.Cut(section, "\n### ")
-		for _, name := range flagNames(command) {
+		names := flagNames(command)
+		for _, part := range command.Commands() {
+			names = append(names, flagNames(part)...)
+			if !strings.Contains(section, "`"+part.Name()+"`") && !strings.Contains(section, command.Name()+" "+part.Name()) {
+				t.Errorf("docs/cli.md does not describe chumbo %s %s", command.Name(), part.Name())
+			}
+		}
+		for _, name := range names {
 			if name != "json" && name != "insecure" && !strings.Contains(section, "--"+name) {
 				t.Errorf("docs/cli.md does not describe --%s of chumbo %s", name, command.Name())
 			}

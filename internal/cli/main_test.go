@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, Setup: func(e *testscript.Env) error { return setup(e, w, decide(t, w)) },
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"exits": exits, "project-exec": projectExec(w), "migrate": migrate(w), "golden": golden(w),
+					"exits": exits, "project-exec": projectExec(w), "migrate": migrate(w), "golden": golden(w), "direct-client": directClient(t, w), "first-key": firstKey,
 				},
 				UpdateScripts: *update,
 			})
@@ -113,6 +113,7 @@ func setup(e *testscript.Env, w *apitest.World, approve string) error {
 	e.Setenv("CHUMBO_URL", w.URL)
 	e.Setenv("SERVER", w.URL)
 	e.Setenv("CHUMBO_TOKEN", w.Alice)
+	e.Setenv("ALICE_TOKEN", w.Alice)
 	e.Setenv("BOB_TOKEN", w.Bob)
 	e.Setenv("VERA_TOKEN", w.Vera)
 	e.Setenv("PROJECT_URL", w.Project.URL())
@@ -155,6 +156,19 @@ func projectExec(w *apitest.World) func(*testscript.TestScript, bool, []string) 
 	}
 }
 
+// first-key names in KEY the first id of a key that the last command printed.
+func firstKey(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Setenv("KEY", regexp.MustCompile(`key_[0-9a-f]{32}`).FindString(ts.ReadFile("stdout")))
+}
+
+// direct-client SURFACE ID NAME notes that an OAuth client of Alice's project was
+// seen at a surface.
+func directClient(t *testing.T, w *apitest.World) func(*testscript.TestScript, bool, []string) {
+	return func(_ *testscript.TestScript, _ bool, args []string) {
+		w.DirectClient(t, w.Alice, "acme-crm", args[0], args[1], args[2])
+	}
+}
+
 // migrate applies a migration of the folder to the project.
 func migrate(w *apitest.World) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
@@ -172,6 +186,10 @@ func golden(w *apitest.World) func(*testscript.TestScript, bool, []string) {
 	}{
 		{regexp.MustCompile(`[0-9a-f]{64}`), "DIGEST"},
 		{regexp.MustCompile(`prj_[0-9a-z-]+`), "PROJECT_ID"},
+		{regexp.MustCompile(`chk_[A-Za-z0-9_-]{43}`), "API_KEY"},
+		{regexp.MustCompile(`key_[0-9a-f]{32}`), "KEY_ID"},
+		{regexp.MustCompile(`"hint":"[^"]{4}"`), `"hint":"HINT"`},
+		{regexp.MustCompile(`ends in [A-Za-z0-9_-]{4}`), "ends in HINT"},
 		{regexp.MustCompile(`sb_publishable_[A-Za-z0-9_-]+`), "KEY"},
 		{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "TIME"},
 		{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`), "TIME"},
