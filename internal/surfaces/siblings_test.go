@@ -26,6 +26,7 @@ func TestDirectSurfacesThatDifferAreWarnedOf(t *testing.T) {
 		"the app's roles":        {direct(func(a *Access) { a.RequiredRoles = &RequiredRoles{Claim: []string{"role"}, Roles: []string{"a"}} }), "", "required_roles"},
 		"a second factor":        {direct(func(a *Access) { a.AAL = AAL2; a.Require = []string{"email"} }), "", "require, aal"},
 		"isolated here only":     {direct(func(a *Access) { a.AAL = AAL2 }), ", isolation: client", "aal"},
+		"isolated there only":    {direct(func(a *Access) { a.AAL, a.Isolation = AAL2, IsolationClient }), "", "aal"},
 		"isolated on both sides": {direct(func(a *Access) { a.AAL, a.Isolation = AAL2, IsolationClient }), ", isolation: client", ""},
 		"an order of its own":    {direct(func(a *Access) { a.Require = []string{"phone", "email"} }), ", require: [email, phone]", ""},
 	} {
