@@ -31,6 +31,7 @@ type fixture struct {
 	template string
 	project  *httptest.Server
 	compiled *surfaces.Compiled
+	policed  *surfaces.Compiled // the same tools under rules
 	tools    []surfaces.Tool
 	token    string
 }
@@ -57,7 +58,14 @@ func (f *fixture) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.compiled, err = f.compile(ctx); err != nil {
+	snapshot, err := f.database(ctx)
+	if err != nil {
+		return err
+	}
+	if f.compiled, err = compile(snapshot, ""); err != nil {
+		return err
+	}
+	if f.policed, err = compile(snapshot, rules); err != nil {
 		return err
 	}
 	f.tools = f.compiled.Tools
@@ -77,9 +85,16 @@ func (f *fixture) close() {
 	}
 }
 
-// compile publishes a surface file over tables of a real database, as a
-// builder's would be.
-func (f *fixture) compile(ctx context.Context) (*surfaces.Compiled, error) {
+// rules are what a tool of everyday policy says: both rules read claims and the
+// tool's meta.
+const rules = `    meta: { tier: pro, team: sales }
+    visible: "claims.app_metadata.tier == tool.meta.tier"
+    allow: { rule: "tool.meta.team in claims.app_metadata.teams", reason: "Only for the team." }
+`
+
+// database makes the tables of an app and imports their schema, as a builder's
+// would be.
+func (f *fixture) database(ctx context.Context) (*surfaces.Snapshot, error) {
 	const database = "bench_app"
 	if err := f.postgres.CreateDatabase(ctx, database, ""); err != nil {
 		return nil, err
@@ -89,20 +104,24 @@ func (f *fixture) compile(ctx context.Context) (*surfaces.Compiled, error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	var ddl, file strings.Builder
+	var ddl strings.Builder
 	ddl.WriteString(`do $$ begin create role authenticated nologin; exception when duplicate_object then null; end $$;`)
-	file.WriteString("version: 1\ntitle: Bench\naccess: { mode: oauth, authorization: direct }\ntools:\n")
 	for i := range tables {
 		fmt.Fprintf(&ddl, `create table t%d (id bigint generated always as identity primary key, name text not null, status text, amount numeric, updated_at timestamptz not null);
 			alter table t%[1]d enable row level security; create index on t%[1]d (name, id); create index on t%[1]d (status); grant select on t%[1]d to authenticated;`, i)
-		fmt.Fprintf(&file, "  - table: t%d\n    operations: [list, get]\n    columns: [id, name, status, amount, updated_at]\n    filters: { status: [eq] }\n    order: [name, id]\n", i)
 	}
 	if _, err := conn.Exec(ctx, ddl.String()); err != nil {
 		return nil, fmt.Errorf("create tables: %w", err)
 	}
-	snapshot, err := surfaces.ImportPostgres(ctx, conn, surfaces.ImportOptions{})
-	if err != nil {
-		return nil, err
+	return surfaces.ImportPostgres(ctx, conn, surfaces.ImportOptions{})
+}
+
+// compile publishes a surface file over the tables, with more lines for each.
+func compile(snapshot *surfaces.Snapshot, more string) (*surfaces.Compiled, error) {
+	var file strings.Builder
+	file.WriteString("version: 1\ntitle: Bench\naccess: { mode: oauth, authorization: direct }\ntools:\n")
+	for i := range tables {
+		fmt.Fprintf(&file, "  - table: t%d\n    operations: [list, get]\n    columns: [id, name, status, amount, updated_at]\n    filters: { status: [eq] }\n    order: [name, id]\n%s", i, more)
 	}
 	compiled, problems := surfaces.Compile([]byte(file.String()), snapshot, surfaces.ProjectFacts{Signing: surfaces.SigningAsymmetric})
 	if compiled == nil {
@@ -120,8 +139,11 @@ type service struct {
 
 // serve registers n surfaces in a database of their own and serves them on
 // loopback.
-func (f *fixture) serve(ctx context.Context, n int) (*service, error) {
+func (f *fixture) serve(ctx context.Context, what *surfaces.Compiled, n int) (*service, error) {
 	database := fmt.Sprintf("bench_%d", n)
+	if what == f.policed {
+		database += "_policed"
+	}
 	if err := f.postgres.CreateDatabase(ctx, database, f.template); err != nil {
 		return nil, err
 	}
@@ -130,7 +152,7 @@ func (f *fixture) serve(ctx context.Context, n int) (*service, error) {
 		return nil, err
 	}
 	base := "http://" + listener.Addr().String()
-	urls, err := f.register(ctx, database, base, n)
+	urls, err := f.register(ctx, what, database, base, n)
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +183,13 @@ const perProject = 100
 
 // register writes n published surfaces as the cluster's owner: through the
 // API this would take minutes, and what is measured starts afterwards.
-func (f *fixture) register(ctx context.Context, database, base string, n int) ([]string, error) {
+func (f *fixture) register(ctx context.Context, what *surfaces.Compiled, database, base string, n int) ([]string, error) {
 	conn, err := pgx.Connect(ctx, f.postgres.DSN(database))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	compiled, access, err := encode(f.compiled)
+	compiled, access, err := encode(what)
 	if err != nil {
 		return nil, err
 	}

@@ -78,12 +78,15 @@ func run(ctx context.Context, slice time.Duration, pairs int, sizeList string) e
 	defer f.close()
 	fmt.Printf("GOGC=%d GOMEMLIMIT=%d MiB CHUMBO_CACHE_BYTES=%d MiB, %d keep-alive clients, %s slices, %d interleaved pairs\n\n",
 		gcPercent, memoryLimit>>20, cacheBytes>>20, clients, slice, pairs)
-	small, err := f.serve(ctx, sizes[0])
+	small, err := f.serve(ctx, f.compiled, sizes[0])
 	if err != nil {
 		return err
 	}
 	defer small.close()
 	if err := compareWithBare(ctx, f, small, slice, pairs); err != nil {
+		return err
+	}
+	if err := comparePolicy(ctx, f, small, slice, pairs); err != nil {
 		return err
 	}
 	for _, n := range sizes[1:] {

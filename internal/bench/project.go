@@ -44,7 +44,8 @@ func (k *signingKey) token(issuer string) (string, error) {
 		"iss": issuer, "sub": "00000000-0000-4000-8000-000000000002", "aud": "authenticated", "role": "authenticated",
 		"exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "email": "alice@example.test", "session_id": "00000000-0000-4000-8000-000000000004",
 		"is_anonymous": false, "client_id": "00000000-0000-4000-8000-000000000008", "scope": "email", "aal": "aal1",
-		"amr": []map[string]any{{"method": "oauth_provider/authorization_code", "timestamp": now.Unix()}},
+		"app_metadata": map[string]any{"provider": "email", "providers": []string{"email"}, "tier": "pro", "teams": []string{"support", "sales"}},
+		"amr":          []map[string]any{{"method": "oauth_provider/authorization_code", "timestamp": now.Unix()}},
 	}).Serialize()
 }
 

@@ -41,6 +41,34 @@ func compareWithBare(ctx context.Context, f *fixture, s *service, slice time.Dur
 	return nil
 }
 
+// comparePolicy prints what rules cost: the same calls where every tool has a
+// visible and an allow rule that read claims and its meta, and where none has.
+func comparePolicy(ctx context.Context, f *fixture, plain *service, slice time.Duration, pairs int) error {
+	policed, err := f.serve(ctx, f.policed, 1)
+	if err != nil {
+		return err
+	}
+	defer policed.close()
+	first := target{urls: plain.urls[:1], token: f.token}
+	second := target{urls: policed.urls, token: f.token}
+	fmt.Printf("Rules on every tool (visible, allow, meta, claims read) against none\n")
+	fmt.Printf("  %-24s %-11s %10s %10s %7s %15s\n", "operation", "era", "none/s", "rules/s", "ratio", "(range)")
+	for _, o := range []operation{callGet, callList, listTools} {
+		c, err := compare(ctx, first, second, o, modern, slice, pairs)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  %-24s %-11s %10.0f %10.0f %7.2f (%.2f to %.2f)\n", o.label, modern, c.first, c.second, c.ratio, c.lowest, c.highest)
+	}
+	for _, o := range []operation{callGet, callList, listTools} {
+		plainBytes, plainCount := allocations(plain.server.Handler(), plain.urls[0], f.token, o)
+		ruleBytes, ruleCount := allocations(policed.server.Handler(), policed.urls[0], f.token, o)
+		fmt.Printf("  %-24s none %7.1f KB %6.0f allocs   rules %7.1f KB %6.0f allocs\n", o.label, plainBytes/1024, plainCount, ruleBytes/1024, ruleCount)
+	}
+	fmt.Println()
+	return nil
+}
+
 const allocationRuns = 300
 
 func allocations(h http.Handler, url, token string, o operation) (bytesPer, countPer float64) {
@@ -69,7 +97,7 @@ const spread = 100
 // compareSizes registers n surfaces, touches them all, and compares calls
 // spread over some of them with calls to the small instance.
 func compareSizes(ctx context.Context, f *fixture, small *service, n int, slice time.Duration, pairs int) error {
-	large, err := f.serve(ctx, n)
+	large, err := f.serve(ctx, f.compiled, n)
 	if err != nil {
 		return err
 	}
