@@ -118,8 +118,15 @@ func (s *session) listKeys(ctx context.Context, slug string, all bool) error {
 
 var keyMarks = map[string]string{"live": "pass", "expired": "warn", "revoked": "skip"}
 
-// String says what a key is, in one line.
+// String says what a key is and when it was used, in one line.
 func (k key) String() string {
+	if k.LastUsedAt == nil {
+		return k.what() + "; never used"
+	}
+	return k.what() + "; last used " + minute(*k.LastUsedAt)
+}
+
+func (k key) what() string {
 	parts := []string{k.Name + ", ends in " + k.Hint, first(strings.Join(k.Scopes, " "), "no scopes")}
 	switch {
 	case k.RevokedAt != nil:
@@ -129,10 +136,7 @@ func (k key) String() string {
 	case k.ExpiresAt != nil:
 		parts = append(parts, "expires "+minute(*k.ExpiresAt))
 	}
-	if k.LastUsedAt == nil {
-		return strings.Join(append(parts, "never used"), "; ")
-	}
-	return strings.Join(append(parts, "last used "+minute(*k.LastUsedAt)), "; ")
+	return strings.Join(parts, "; ")
 }
 
 func minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
@@ -166,7 +170,7 @@ func (s *session) createKey(ctx context.Context, slug string, f keyFlags) error 
 	s.printer.data = map[string]any{
 		"surface": have.Slug, "id": made.ID, "key": made.Key, "name": made.Name, "scopes": listed(made.Scopes), "expires_at": made.ExpiresAt, "urls": listed(have.URLs),
 	}
-	s.printer.done(have.Slug, "made %s for surface %s: %s", made.ID, have.Slug, made.String())
+	s.printer.done(have.Slug, "made %s for surface %s: %s", made.ID, have.Slug, made.what())
 	s.printer.line("")
 	s.printer.line("      %s", made.Key)
 	s.printer.line("")
@@ -239,6 +243,6 @@ func (s *session) revokeKey(ctx context.Context, slug, id string) error {
 		return err
 	}
 	s.printer.data = map[string]any{"surface": have.Slug, "revoked": id}
-	s.printer.done(have.Slug, "revoked %s: what was given it is refused now", id)
+	s.printer.done(have.Slug, "revoked %s: whoever calls with it is refused now", id)
 	return nil
 }
