@@ -14,6 +14,7 @@
 //	setup.go, signin.go, account.go, organization.go, tokens.go, device.go
 //	projects.go, register.go, project.go, ownership.go, schema.go, settings.go
 //	sign_in_settings.go how the project's people sign in through the bridge
+//	surface_introspection.go the secret that a surface checks tokens of another issuer with
 //	surface_*.go  surfaces: overview, capabilities, connections, grants, keys,
 //	              clients, revisions
 package dashboard

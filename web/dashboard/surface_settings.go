@@ -17,6 +17,10 @@ func (d *dashboard) surfaceSettings(c echo.Context) error {
 }
 
 func (d *dashboard) showSettings(c echo.Context, status int, page web.SurfaceSettingsPage) error {
+	var err error
+	if page.Introspection, err = d.introspection(c, page.SurfaceHead); err != nil {
+		return err
+	}
 	return d.page(c, status, surfaceTitle(page.SurfaceHead, web.TabSettings), web.SurfaceSettings(page))
 }
 
