@@ -3,12 +3,17 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
 // BenchmarkEdge measures the edge in process, without the project: what it
@@ -19,6 +24,34 @@ func BenchmarkEdge(b *testing.B) {
 			bundle := setupBench(b)
 			serveMany(b, bundle.handler, q)
 		})
+	}
+}
+
+// BenchmarkPolicy measures what rules on every one of twenty tools add.
+func BenchmarkPolicy(b *testing.B) {
+	queries := map[string]request{
+		"list": modern("tools/list", "", ""), "call": modern("tools/call", "tool_3", `"name":"tool_3","arguments":{"name":"x","limit":5}`),
+	}
+	for _, rules := range []string{"none", "rules"} {
+		for name, q := range queries {
+			b.Run(name+"/"+rules, func(b *testing.B) {
+				bundle := setup(b)
+				ep := bundle.surface("acme", func(_ *tenants.Endpoint, c *surfaces.Compiled) {
+					c.Tools = nil
+					for i := range 20 {
+						tool := testTool(fmt.Sprintf("tool_%d", i))
+						if rules == "rules" {
+							tool.Meta = json.RawMessage(`{"tier":"pro","team":"sales"}`)
+							tool.Visible = `claims.app_metadata.tier == tool.meta.tier`
+							tool.Allow = &surfaces.Allow{Rule: `tool.meta.team in claims.app_metadata.teams`}
+						}
+						c.Tools = append(c.Tools, tool)
+					}
+				})
+				bundle.admitAs(ep, oauth.ModeDirect, "alice", `{"sub":"alice","aal":"aal1","amr":[{"method":"password","timestamp":1}],"app_metadata":{"tier":"pro","teams":["support","sales"]}}`)
+				serveMany(b, bundle.handler, q)
+			})
+		}
 	}
 }
 

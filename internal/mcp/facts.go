@@ -31,9 +31,9 @@ type facts struct {
 
 	claims, context, scopes fetch
 
-	surface *decision           // by the rule for every tool, where it is the same for all
-	tools   map[*tool]judgement // see revision.judge
-	logged  bool                // that something could not be decided
+	said   map[*policy.Rule]bool // by visible rules whose answer is the same for every tool
+	tools  map[*tool]judgement   // see revision.judge
+	logged bool                  // that something could not be decided
 }
 
 // fetch is whether a fact was asked for, and what came of it.
@@ -41,9 +41,6 @@ type fetch struct {
 	done bool
 	err  error
 }
-
-// decision is what a rule said.
-type decision struct{ holds bool }
 
 func newFacts(c *oauth.Caller, now time.Time) *facts {
 	return &facts{caller: c, read: policy.Read(policy.Input{

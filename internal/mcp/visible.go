@@ -10,6 +10,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/policy"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -138,14 +139,11 @@ func (r *revision) assured(ctx context.Context, c *call, level string) judgement
 
 // shown decides by the visible rules, the surface's and the tool's.
 func (r *revision) shown(ctx context.Context, c *call, t *tool) judgement {
-	if r.rules.visible != nil {
-		holds, err := r.surfaceShows(ctx, c, t)
-		if err != nil || !holds {
-			return judgement{err: err}
+	for _, rule := range []*policy.Rule{r.rules.visible, t.visible} {
+		if rule == nil {
+			continue
 		}
-	}
-	if t.visible != nil {
-		holds, err := r.asks(ctx, c, t.visible, t, nil)
+		holds, err := r.shows(ctx, c, rule, t)
 		if err != nil || !holds {
 			return judgement{err: err}
 		}
@@ -153,20 +151,24 @@ func (r *revision) shown(ctx context.Context, c *call, t *tool) judgement {
 	return judgement{verdict: allowed}
 }
 
-// surfaceShows asks the surface's own visible rule, once where its answer is
-// the same for every tool.
-func (r *revision) surfaceShows(ctx context.Context, c *call, t *tool) (bool, error) {
-	if r.rules.visible.Uses().Tool {
-		return r.asks(ctx, c, r.rules.visible, t, nil)
+// shows asks a visible rule, once per request where its answer is the same for
+// every tool.
+func (r *revision) shows(ctx context.Context, c *call, rule *policy.Rule, t *tool) (bool, error) {
+	if rule.Uses().Tool {
+		return r.asks(ctx, c, rule, t, nil)
 	}
-	if c.facts.surface == nil {
-		holds, err := r.asks(ctx, c, r.rules.visible, t, nil)
-		if err != nil {
-			return false, err
-		}
-		c.facts.surface = &decision{holds}
+	if holds, done := c.facts.said[rule]; done {
+		return holds, nil
 	}
-	return c.facts.surface.holds, nil
+	holds, err := r.asks(ctx, c, rule, t, nil)
+	if err != nil {
+		return false, err
+	}
+	if c.facts.said == nil {
+		c.facts.said = map[*policy.Rule]bool{}
+	}
+	c.facts.said[rule] = holds
+	return holds, nil
 }
 
 // wholeScopes is the full set to ask for, so that a client that replaces its

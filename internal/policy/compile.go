@@ -56,7 +56,7 @@ func compile(kind Kind, expression string, bound uint64) (rule *Rule, err error)
 	if err != nil {
 		return nil, &Error{Message: "The rule cannot be run: " + err.Error()}
 	}
-	return &Rule{program: program, uses: usesOf(checked)}, nil
+	return &Rule{program: program, loops: hasLoops(checked), uses: usesOf(checked)}, nil
 }
 
 // undeclared is how a name that is not there is reported.

@@ -7,6 +7,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 )
 
@@ -32,7 +33,7 @@ func (r *Rule) Holds(ctx context.Context, f *Facts, t *Tool) (holds bool, err er
 	if f.shared.spent >= maxSpent {
 		return false, errSpent
 	}
-	value, details, err := r.program.ContextEval(ctx, &names{facts: f, tool: t})
+	value, details, err := r.eval(ctx, &names{facts: f, tool: t})
 	if cost := details.ActualCost(); cost != nil {
 		f.shared.spent += *cost
 	}
@@ -44,6 +45,18 @@ func (r *Rule) Holds(ctx context.Context, f *Facts, t *Tool) (holds bool, err er
 		return false, errNotBool
 	}
 	return bool(answer), nil
+}
+
+// eval evaluates the rule. Watching the context costs more than most rules, and
+// it is only looked at between the rounds of loops.
+func (r *Rule) eval(ctx context.Context, n *names) (ref.Val, *cel.EvalDetails, error) {
+	if r.loops {
+		return r.program.ContextEval(ctx, n)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	return r.program.Eval(n)
 }
 
 // quiet keeps the kind of an evaluation's error: its text may quote what a

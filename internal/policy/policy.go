@@ -35,6 +35,7 @@ const (
 // Rule is a compiled rule. Safe for concurrent use.
 type Rule struct {
 	program cel.Program
+	loops   bool // over lists or maps: only then can it take long
 	uses    Uses
 }
 

@@ -99,6 +99,12 @@ func namesUserMetadata(e ast.Expr) bool {
 	return false
 }
 
+func hasLoops(checked *cel.Ast) bool {
+	loops := false
+	walk(checked.NativeRep(), func(e ast.Expr) { loops = loops || e.Kind() == ast.ComprehensionKind })
+	return loops
+}
+
 // walk visits every node of the expression.
 func walk(native *ast.AST, visit func(ast.Expr)) {
 	ast.PostOrderVisit(native.Expr(), ast.NewExprVisitor(visit))
