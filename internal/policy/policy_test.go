@@ -312,22 +312,21 @@ func TestCostIsBounded(t *testing.T) {
 		`args.l.exists(x, args.s.contains("b"))`,
 		`args.l.all(x, args.s.matches("(a*)*b|a$"))`,
 		`args.l.all(x, args.l == args.l)`,
+		`args.l.all(x, !(2 in args.l))`,
 		`[string(args.s)]` + strings.Repeat(`.map(x, x + x)`, 25) + `.size() == 1`,
 		`args.l.all(x, size(args.s) > 0)`,
 		`args.l.all(x, bytes(args.s) != b"a")`,
 	} {
-		r := mustCompile(t, Allow, expression)
+		r, err := compile(Allow, expression, maxCost/20)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if ok, err := r.Holds(t.Context(), Read(in), nil); ok || !errors.Is(err, errCost) {
 			t.Errorf("%s: %v, %v", expression, ok, err)
 		}
 	}
-	// Twice the bound is not enough either: it is the bound that ends it.
-	r, err := compile(Allow, threeLoops, 2*maxCost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ok, err := r.Holds(t.Context(), Read(in), nil); ok || !errors.Is(err, errCost) {
-		t.Errorf("%v, %v", ok, err)
+	if ok, err := mustCompile(t, Allow, threeLoops).Holds(t.Context(), Read(in), nil); ok || !errors.Is(err, errCost) {
+		t.Errorf("by its own bound: %v, %v", ok, err)
 	}
 }
 
@@ -348,7 +347,7 @@ func TestWithoutABoundOnlyTheContextEndsARule(t *testing.T) {
 func TestAMebibyteOfArgumentsIsFineWhenReadOnce(t *testing.T) {
 	t.Parallel()
 	in := Input{Arguments: json.RawMessage(`{"l":` + list(500_000) + `}`)}
-	for _, expression := range []string{`args.l.all(x, x == 1)`, `!args.l.exists(x, x > 1)`, `1 in args.l`, `args.l == args.l`} {
+	for _, expression := range []string{`args.l.all(x, x == 1)`, `!(2 in args.l)`, `args.l == args.l`} {
 		if ok, err := mustCompile(t, Allow, expression).Holds(t.Context(), Read(in), nil); !ok || err != nil {
 			t.Errorf("%s: %v, %v", expression, ok, err)
 		}
