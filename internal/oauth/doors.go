@@ -97,7 +97,7 @@ func (a *Authenticator) throughKeys(ctx context.Context, ep *tenants.Endpoint, k
 	var err error
 	issuer := KeyIssuer
 	switch {
-	case k == kindOpaque && !(listed && ep.Access.Keys != nil):
+	case k == kindOpaque && (!listed || ep.Access.Keys == nil):
 		return a.throughIssuers(ctx, ep, k, text, from)
 	case !listed, a.doors.Keys == nil:
 		return nil, reasonOtherKind

@@ -264,7 +264,7 @@ func (f *fakeProjects) CurrentUser(ctx context.Context, p supabase.Project, acce
 			return supabase.User{}, ctx.Err()
 		}
 	}
-	if err == errPanic {
+	if errors.Is(err, errPanic) {
 		panic(access.Reveal())
 	}
 	return supabase.User{}, err
