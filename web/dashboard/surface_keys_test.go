@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	tableOfKeys = "tools:\n  - table: customers\n    operations: [list, get]\n    columns: [id, name, status]\n    order: [name]\n"
-	fileKeys    = "version: 1\ntitle: Acme CRM\naccess: { mode: [oauth, api-key], authorization: bridge, advertise: [crm.read] }\n" + tableOfKeys
-	fileNoKeys  = "version: 1\ntitle: Acme CRM\naccess: { mode: oauth, authorization: bridge, advertise: [crm.read] }\n" + tableOfKeys
-	fileAlone   = "version: 1\ntitle: Acme CRM\naccess: { mode: api-key }\n" + tableOfKeys
-	fileIsolate = "version: 1\ntitle: Acme CRM\naccess: { mode: oauth, authorization: direct, isolation: client }\n" + tableOfKeys
+	noTools     = "tools: []\n"
+	fileKeys    = "version: 1\ntitle: Acme CRM\naccess: { mode: [oauth, api-key], authorization: bridge, advertise: [crm.read] }\n" + noTools
+	fileNoKeys  = "version: 1\ntitle: Acme CRM\naccess: { mode: oauth, authorization: bridge, advertise: [crm.read] }\n" + noTools
+	fileAlone   = "version: 1\ntitle: Acme CRM\naccess: { mode: api-key }\n" + noTools
+	fileIsolate = "version: 1\ntitle: Acme CRM\naccess: { mode: oauth, authorization: direct, isolation: client }\n" + noTools
 )
 
 var keyShape = regexp.MustCompile(`chk_[A-Za-z0-9_-]{43}`)
