@@ -15,6 +15,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -77,6 +78,13 @@ func NewWorker(ctx context.Context, c WorkerConfig) (*Worker, error) {
 	if err := river.AddWorkerSafely(workers, sweep); err != nil {
 		return nil, fmt.Errorf("register sweep: %w", err)
 	}
+	rates, err := ratelimit.NewSweepWorker(c.Store, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	if err := river.AddWorkerSafely(workers, rates); err != nil {
+		return nil, fmt.Errorf("register rate sweep: %w", err)
+	}
 	if err := db.CheckPooler(ctx, c.RiverDSN.Reveal()); err != nil {
 		return nil, fmt.Errorf("check River's database URL: %w", err)
 	}
@@ -110,6 +118,9 @@ func periodicJobs() []*river.PeriodicJob {
 		river.NewPeriodicJob(river.PeriodicInterval(bridge.SweepPeriod()),
 			func() (river.JobArgs, *river.InsertOpts) { return bridge.SweepArgs{}, nil },
 			&river.PeriodicJobOpts{ID: bridge.SweepArgs{}.Kind(), RunOnStart: true}),
+		river.NewPeriodicJob(river.PeriodicInterval(ratelimit.SweepPeriod()),
+			func() (river.JobArgs, *river.InsertOpts) { return ratelimit.SweepArgs{}, nil },
+			&river.PeriodicJobOpts{ID: ratelimit.SweepArgs{}.Kind(), RunOnStart: true}),
 	}
 }
 

@@ -74,7 +74,7 @@ func (notThere) OwnershipToken(context.Context, supabase.Project) (string, error
 }
 
 // onStart is how many jobs a worker's start brings.
-const onStart = 3
+const onStart = 4
 
 func completed(jobs []string, kind string) (n int) {
 	for _, job := range jobs {
@@ -238,6 +238,29 @@ func TestWorkerSweepsAfterTheBridgeAndMakesItsFirstKey(t *testing.T) {
 		err := tx.QueryRow(t.Context(), "select (select count(*) from signing_keys), (select count(*) from bridge_limits)").Scan(&keys, &windows)
 		if keys != 1 || windows != 0 {
 			t.Errorf("%d signing keys and %d old windows, want 1 and none", keys, windows)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWorkerSweepsWindowsOfRateLimits(t *testing.T) {
+	t.Parallel()
+	d := dbtest.NewDatabase(t)
+	d.Exec(t, "insert into rate_windows values ('old', now() - interval '25 hours', 1, 1), ('new', now(), 1, 1)")
+	stop := work(t, d, slog.New(slog.DiscardHandler))
+	jobs := finished(t, d, onStart)
+	stop()
+	if completed(jobs, "rate_sweep") != 1 {
+		t.Errorf("jobs: %q", jobs)
+	}
+	err := d.Store.AsSystem(t.Context(), func(_ *db.Queries, tx pgx.Tx) error {
+		var left string
+		err := tx.QueryRow(t.Context(), "select string_agg(convert_from(key, 'utf8'), ' ') from rate_windows").Scan(&left)
+		if left != "new" {
+			t.Errorf("windows left: %s", left)
 		}
 		return err
 	})
