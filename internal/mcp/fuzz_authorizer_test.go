@@ -43,3 +43,18 @@ func FuzzAuthorizerAnswer(f *testing.F) {
 		}
 	})
 }
+
+// TestOneAnswerThatCannotBeReadDeniesAll: who answers one check wrongly may
+// have meant the others otherwise, too.
+func TestOneAnswerThatCannotBeReadDeniesAll(t *testing.T) {
+	t.Parallel()
+	for _, second := range []string{`{"allowed":"true"}`, `{"allowed":1}`, `{"allowed":null}`, `{}`, `true`, `null`, `{"Allowed":true}`, `{"allowed":true,"code":7}`, `{"allowed":false,"reason":{}}`} {
+		if answers, err := readAuthorizer([]byte(`[{"allowed":true},`+second+`]`), 2); err == nil || answers != nil {
+			t.Errorf("%s: %v", second, answers)
+		}
+	}
+	answers, err := readAuthorizer([]byte(`[{"allowed":true},{"allowed":false,"reason":null,"code":"X"}]`), 2)
+	if err != nil || !answers[0].allowed || answers[1] != (grantAnswer{code: "X"}) {
+		t.Errorf("%+v, %v", answers, err)
+	}
+}
