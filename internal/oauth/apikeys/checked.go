@@ -55,6 +55,10 @@ func (s *Service) AdmitChecked(ctx context.Context, ep *tenants.Endpoint, key, f
 // no project is ever shown.
 func ours(text string) bool { return len(text) > 3 && strings.HasPrefix(text, "ch") && text[3] == '_' }
 
+// opensProject reports whether text is a key of the project itself, or somebody's
+// session.
+func opensProject(text string) bool { return tenants.RefuseSecret("Authorization", text) != nil }
+
 // verdictOf tells what the app says of a key, from memory or by asking. Those
 // who wait for the same answer share one question, those of one address at
 // least: each address is counted for itself.
@@ -97,8 +101,8 @@ func (s *Service) verdictOf(ctx context.Context, ep *tenants.Endpoint, key, from
 // all, or an error, whoever raised it, is fault.Unavailable: the key may well be
 // a good one.
 func (s *Service) ask(ctx context.Context, ep *tenants.Endpoint, key string) (checkedAnswer, bool, error) {
-	if tenants.RefuseSecret("Authorization", key) != nil {
-		return checkedAnswer{}, false, nil // opens the project itself: no app's key, and nobody is shown it
+	if opensProject(key) {
+		return checkedAnswer{}, false, nil // no app's key, and nobody is shown it
 	}
 	function := ep.Access.Keys.Function
 	arguments, err := json.Marshal(map[string]string{function.Argument: key})
