@@ -126,7 +126,7 @@ func clientsSection(h SurfaceHead, c ClientsPart) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			for _, client := range c.Clients {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<tr><th scope=\"row\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<tr><th scope=\"row\" class=\"named\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

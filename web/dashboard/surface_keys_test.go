@@ -155,7 +155,7 @@ func TestPageSaysWhereKeysDoNotCount(t *testing.T) {
 		t.Errorf("without api-key: %s", text)
 	}
 	s.publish(t, "main", fileAlone)
-	if text := read(s.alice.open(t, path)); !strings.Contains(text, "Nothing is given or taken away here") || !strings.Contains(text, "Make a key") || strings.Contains(text, "Given by people") {
+	if text := read(s.alice.open(t, path)); !strings.Contains(text, "No key has access now") || !strings.Contains(text, "Make a key") || strings.Contains(text, "Given by people") {
 		t.Errorf("keys alone: %s", text)
 	}
 	s.made(t, "main", "Report", "", "0")
