@@ -80,7 +80,7 @@ func (s *Service) verdictOf(ctx context.Context, ep *tenants.Endpoint, key, from
 		if err != nil {
 			return nil, err
 		}
-		answer, known, err := s.ask(ctx, ep, key)
+		answer, known, err := s.careful(ctx, ep, key)
 		if err != nil {
 			return nil, err
 		}
@@ -97,6 +97,17 @@ func (s *Service) verdictOf(ctx context.Context, ep *tenants.Endpoint, key, from
 	}
 }
 
+// careful asks. On a goroutine of its own a panic over one app's bytes would end
+// the process; its value may hold some of them.
+func (s *Service) careful(ctx context.Context, ep *tenants.Endpoint, key string) (answer checkedAnswer, known bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer, known, err = checkedAnswer{}, false, s.unsaid(ctx, ep, fmt.Errorf("ask about a key: panic (%T)", p))
+		}
+	}()
+	return s.ask(ctx, ep, key)
+}
+
 // ask asks the app's function. An answer that cannot be read refuses; none at
 // all, or an error, whoever raised it, is fault.Unavailable: the key may well be
 // a good one.
@@ -109,7 +120,10 @@ func (s *Service) ask(ctx context.Context, ep *tenants.Endpoint, key string) (ch
 	if err != nil {
 		return checkedAnswer{}, false, fmt.Errorf("write arguments: %w", err)
 	}
-	project := supabase.Project{ID: ep.Project.ID, APIOrigin: ep.Project.APIOrigin, PublishableKey: ep.Project.PublishableKey}
+	// A lane of its own: guesses from many addresses take nothing from calls.
+	project := supabase.Project{
+		ID: ep.Project.ID, APIOrigin: ep.Project.APIOrigin, PublishableKey: ep.Project.PublishableKey, Lane: "keys:" + ep.Project.ID.String(),
+	}
 	said, err := s.cfg.Projects.Call(ctx, supabase.AsAnon(project), supabase.Call{Profile: function.Profile, Function: function.Name, Arguments: arguments})
 	if err != nil && !fault.Is(err, fault.TooLarge) {
 		return checkedAnswer{}, false, s.unsaid(ctx, ep, err)
