@@ -23,8 +23,8 @@ func scopeOf(h http.Header) string {
 // for exactly the first list they find, so that one without offline_access
 // hides that the authorization server knows it.
 func (v *visit) scopes() Finding {
-	if v.status == http.StatusOK {
-		return public()
+	if f, ok := v.withoutSignIn(); ok {
+		return f
 	}
 	if v.server == nil {
 		return skipped()

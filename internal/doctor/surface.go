@@ -79,6 +79,7 @@ type visit struct {
 	answered  bool
 	status    int    // of the first visit
 	metadata  string // URL the challenge names; empty for none
+	bare      bool   // the challenge is the scheme alone: callers bring a key or a session
 	scope     string // what the challenge asks for; empty for nothing
 	described resourceDocument
 	server    *serverDocument // the authorization server's; nil until it was read
@@ -162,7 +163,7 @@ func (v *visit) answers(ctx context.Context) Finding {
 			Fix: "Try again; if it stays, look at the server's log for request " + shown(p.header.Get(requestID)) + "."}
 	}
 	v.answered, v.status = true, p.status
-	v.metadata, v.scope = metadataOf(p.header), scopeOf(p.header)
+	v.metadata, v.scope, v.bare = metadataOf(p.header), scopeOf(p.header), isBare(p)
 	return Finding{Status: Pass, Summary: fmt.Sprintf("Answered by Chumbo (%d).", p.status), Facts: facts}
 }
 
@@ -202,9 +203,23 @@ func metadataOf(h http.Header) string {
 	return ""
 }
 
-// public is of the checks that only a surface with sign-in needs.
-func public() Finding {
-	return Finding{Status: Skip, Summary: "Not looked at: the surface is public."}
+// isBare reports whether an answer asks for a credential and names no way to
+// obtain one, as a surface does that lists bearer or api-key without oauth.
+func isBare(p page) bool {
+	values := p.header.Values("WWW-Authenticate")
+	return p.status == http.StatusUnauthorized && len(values) == 1 && values[0] == "Bearer"
+}
+
+// withoutSignIn is of the checks that only a surface with sign-in needs. Where
+// a part of the surface is public, the challenge comes from GET alone.
+func (v *visit) withoutSignIn() (Finding, bool) {
+	switch {
+	case v.bare:
+		return Finding{Status: Skip, Summary: "Not looked at: no client signs in here. Callers send a key, or a session of the app."}, true
+	case v.status == http.StatusOK && v.metadata == "":
+		return Finding{Status: Skip, Summary: "Not looked at: the surface is public."}, true
+	}
+	return Finding{}, false
 }
 
 // challenge looks at both ways clients ask first: some read it from GET.
@@ -212,10 +227,13 @@ func (v *visit) challenge(ctx context.Context) Finding {
 	if !v.answered {
 		return skipped()
 	}
-	if v.status == http.StatusOK {
-		return public()
-	}
 	p, err := v.ask(ctx, http.MethodGet, v.address, "chumbo-doctor", nil)
+	if err == nil && v.status == http.StatusOK {
+		v.metadata, v.scope = metadataOf(p.header), scopeOf(p.header)
+	}
+	if f, ok := v.withoutSignIn(); ok && (err != nil || !v.bare || isBare(p)) {
+		return f
+	}
 	if err != nil {
 		return Finding{Status: Fail, Summary: "POST is answered, GET is not: some clients read the challenge from GET.", Detail: fault.From(err).Message,
 			Fix: "Let GET requests through in the proxy in front of the server."}
@@ -224,7 +242,7 @@ func (v *visit) challenge(ctx context.Context) Finding {
 	if v.metadata == "" || p.status != http.StatusUnauthorized || len(values) != 1 || metadataOf(p.header) != v.metadata {
 		return Finding{Status: Fail, Summary: "Clients are not told where to sign in.",
 			Detail: fmt.Sprintf("POST answers %d and GET %d; both must be 401 with the same single WWW-Authenticate header.", v.status, p.status),
-			Fix:    "Let status 401 and the header WWW-Authenticate pass unchanged in the proxy in front of the server. A surface of mode bearer or api-key alone has no sign-in."}
+			Fix:    "Let status 401 and the header WWW-Authenticate pass unchanged in the proxy in front of the server."}
 	}
 	return Finding{Status: Pass, Summary: "Clients are sent to " + v.metadata + ".", Facts: map[string]string{"resource_metadata": v.metadata}}
 }
@@ -232,8 +250,8 @@ func (v *visit) challenge(ctx context.Context) Finding {
 // resource compares the URL as typed with what the metadata says, byte for
 // byte, as clients do (RFC 9728 section 3.3).
 func (v *visit) resource(ctx context.Context) Finding {
-	if v.status == http.StatusOK {
-		return public()
+	if f, ok := v.withoutSignIn(); ok {
+		return f
 	}
 	if v.metadata == "" {
 		return skipped()
@@ -280,8 +298,8 @@ func difference(typed, named string) string {
 // The issuer's path belongs into that address (RFC 8414 section 3.1): Supabase's
 // ends in /auth/v1, and without it there is nothing.
 func (v *visit) issuer(ctx context.Context) Finding {
-	if v.status == http.StatusOK {
-		return public()
+	if f, ok := v.withoutSignIn(); ok {
+		return f
 	}
 	if v.described.Resource == "" {
 		return skipped()
@@ -297,21 +315,54 @@ func (v *visit) issuer(ctx context.Context) Finding {
 	if err != nil || u.Host == "" {
 		return Finding{Status: Fail, Summary: "The authorization server's name is not a URL.", Fix: "Check the project again (chumbo link)."}
 	}
-	address := u.Scheme + "://" + u.Host + "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")
-	facts := map[string]string{"issuer": shown(issuer), "metadata": address}
-	p, err := v.ask(ctx, http.MethodGet, address, "chumbo-doctor", nil)
-	var doc serverDocument
-	if err != nil || p.status != http.StatusOK || json.Unmarshal(p.body, &doc) != nil {
-		return Finding{Status: Fail, Summary: "The authorization server's description cannot be read.", Detail: fmt.Sprintf("%s answers %d.", address, p.status), Facts: facts,
+	facts := map[string]string{"issuer": shown(issuer)}
+	doc, status := v.serverAt(ctx, u, facts)
+	switch {
+	case doc == nil && isSupabase(u):
+		return Finding{Status: Fail, Summary: "The authorization server's description cannot be read.", Detail: fmt.Sprintf("%s answers %d.", facts["metadata"], status), Facts: facts,
 			Fix: "Check the project again (chumbo link): its OAuth server may be off, or a gateway in front of it may demand an API key."}
+	case doc == nil:
+		return Finding{Status: Fail, Summary: "The authorization server's description cannot be read.", Detail: fmt.Sprintf("%s answers %d.", facts["metadata"], status), Facts: facts,
+			Fix: "Check access.issuer in the surface file, and that the issuer answers from here."}
 	}
 	if doc.Issuer != issuer {
 		return Finding{Status: Fail, Facts: facts,
 			Summary: fmt.Sprintf("The surface names the issuer %s, the server there calls itself %s.", shown(issuer), shown(doc.Issuer)),
-			Fix:     "Check the project again (chumbo link), so that its issuer is stored as the project claims it."}
+			Fix:     "Check the project again (chumbo link), so that its issuer is stored as the project claims it. With authorization: external, write access.issuer as the server calls itself."}
 	}
-	v.server = &doc
+	v.server = doc
 	return Finding{Status: Pass, Summary: issuer, Facts: facts}
+}
+
+// isSupabase reports whether an issuer has the path of Supabase Auth.
+func isSupabase(issuer *url.URL) bool {
+	return strings.HasSuffix(strings.TrimSuffix(issuer.Path, "/"), "/auth/v1")
+}
+
+// serverAt reads the authorization server's metadata where clients ask for it:
+// by RFC 8414, then by OpenID Connect Discovery, which is all that many issuers
+// have. Of Supabase's only the first place counts: it is the one that a gateway
+// may hide. facts gets the place; nil comes with the last status.
+func (v *visit) serverAt(ctx context.Context, issuer *url.URL, facts map[string]string) (*serverDocument, int) {
+	origin, path := issuer.Scheme+"://"+issuer.Host, strings.TrimSuffix(issuer.Path, "/")
+	places := []string{origin + "/.well-known/oauth-authorization-server" + path}
+	if !isSupabase(issuer) {
+		places = append(places, origin+"/.well-known/openid-configuration"+path)
+		if path != "" {
+			places = append(places, origin+path+"/.well-known/openid-configuration")
+		}
+	}
+	status := 0
+	for _, place := range places {
+		facts["metadata"] = place
+		p, err := v.ask(ctx, http.MethodGet, place, "chumbo-doctor", nil)
+		var doc serverDocument
+		if err == nil && p.status == http.StatusOK && json.Unmarshal(p.body, &doc) == nil {
+			return &doc, p.status
+		}
+		status = p.status
+	}
+	return nil, status
 }
 
 // clients sends what real clients send. The server treats them all alike, so

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,11 @@ type site struct {
 	scopes         []string // of the metadata
 	challengeScope string
 	serverScopes   []string // of the authorization server
+
+	bare   bool   // no sign-in: keys or sessions
+	open   bool   // POST is public
+	closed bool   // and there is no sign-in beside it
+	oidc   string // path of an issuer that has OpenID Connect Discovery only
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +43,18 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
 	switch r.URL.Path {
 	case "/acme/mcp":
+		if s.open && (r.Method == http.MethodPost || s.closed) {
+			if r.Method != http.MethodPost {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			}
+			answer(map[string]any{})
+			return
+		}
+		if s.bare {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
 		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.url+`/.well-known/oauth-protected-resource/acme/mcp"`+s.challengeParam())
 		w.WriteHeader(http.StatusUnauthorized)
 	case "/.well-known/oauth-protected-resource/acme/mcp":
@@ -44,13 +62,19 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.resource != "" {
 			resource = s.resource
 		}
-		answer(map[string]any{"resource": resource, "authorization_servers": []string{s.url + "/auth/v1"}, "scopes_supported": s.scopes})
+		answer(map[string]any{"resource": resource, "authorization_servers": []string{s.url + cmp.Or(s.oidc, "/auth/v1")}, "scopes_supported": s.scopes})
 	case "/.well-known/oauth-authorization-server/auth/v1":
 		issuer := s.url + "/auth/v1"
 		if s.issuer != "" {
 			issuer = s.issuer
 		}
 		answer(map[string]any{"issuer": issuer, "scopes_supported": s.serverScopes})
+	case s.oidc + "/.well-known/openid-configuration":
+		if s.oidc == "" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		answer(map[string]any{"issuer": s.url + s.oidc, "scopes_supported": s.serverScopes})
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		answer(map[string]string{"detail": "There is no published surface at this URL."})
@@ -99,6 +123,42 @@ func TestHealthySurfacePassesEveryCheck(t *testing.T) {
 		if f.Status != doctor.Pass {
 			t.Errorf("%s: %+v", check, f)
 		}
+	}
+}
+
+// TestEveryWayInIsLookedAtForWhatItIs: a surface without sign-in lacks nothing,
+// and one that is public in part is looked at as a client that signs in does.
+func TestEveryWayInIsLookedAtForWhatItIs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		site   *site
+		signIn doctor.Status // of the checks that are about it
+		says   string        // by the first of them
+	}{
+		"keys or sessions": {&site{bare: true}, doctor.Skip, "no client signs in here"},
+		"public":           {&site{open: true, closed: true}, doctor.Skip, "the surface is public"},
+		"public in part":   {&site{open: true}, doctor.Pass, "Clients are sent to"},
+		"another issuer":   {&site{oidc: "/realms/acme", serverScopes: []string{"offline_access"}}, doctor.Pass, "Clients are sent to"},
+	} {
+		for check, f := range visitSite(t, c.site, "/acme/mcp") {
+			want := c.signIn
+			if check == doctor.CheckSurfaceAnswers || check == doctor.CheckSurfaceClients {
+				want = doctor.Pass
+			}
+			if f.Status != want || check == doctor.CheckSurfaceChallenge && !strings.Contains(f.Summary, c.says) {
+				t.Errorf("%s, %s: %+v", name, check, f)
+			}
+		}
+	}
+	// Supabase's metadata counts at the one place that a gateway may hide.
+	f := visitSite(t, &site{oidc: "/other/auth/v1"}, "/acme/mcp")[doctor.CheckSurfaceIssuer]
+	if f.Status != doctor.Fail || !strings.Contains(f.Fix, "chumbo link") {
+		t.Errorf("Supabase: %+v", f)
+	}
+	gone := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "openid-configuration") }
+	f = visitSite(t, &site{oidc: "/realms/acme", block: gone}, "/acme/mcp")[doctor.CheckSurfaceIssuer]
+	if f.Status != doctor.Fail || !strings.Contains(f.Fix, "access.issuer") {
+		t.Errorf("an issuer that is away: %+v", f)
 	}
 }
 
