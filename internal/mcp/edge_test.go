@@ -26,6 +26,9 @@ func TestEdgeKeepsItsOrder(t *testing.T) {
 	b.surface("open", func(_ *tenants.Endpoint, c *surfaces.Compiled) {
 		c.Access = surfaces.Access{Modes: []surfaces.Mode{surfaces.ModePublic}}
 	})
+	b.surface("keys", func(_ *tenants.Endpoint, c *surfaces.Compiled) {
+		c.Access = surfaces.Access{Modes: []surfaces.Mode{surfaces.ModeAPIKey}}
+	})
 	b.surface("both", func(_ *tenants.Endpoint, c *surfaces.Compiled) {
 		c.Access = surfaces.Access{Modes: []surfaces.Mode{surfaces.ModeOAuth, surfaces.ModePublic}}
 	})
@@ -71,7 +74,11 @@ func TestEdgeKeepsItsOrder(t *testing.T) {
 		{"public and oauth let POST on", request{path: "/both/mcp", body: list}, 200, false, `"tools":[]`},
 		{"paused", request{path: "/paused/mcp", body: list}, 503, false, "paused by its owner"},
 		{"metadata of nothing", request{method: "GET", path: "/.well-known/oauth-protected-resource/nobody/mcp"}, 404, false, "nothing here"},
-		{"metadata where there is no sign-in", request{method: "GET", path: "/.well-known/oauth-protected-resource/open/mcp"}, 404, false, "nothing here"},
+		{"metadata where there is no sign-in", request{method: "GET", path: "/.well-known/oauth-protected-resource/open/mcp"}, 404, false, "needs no sign-in"},
+		{"metadata where keys are taken", request{method: "GET", path: "/.well-known/oauth-protected-resource/keys/mcp"}, 404, false, "takes keys"},
+		{"keys: bare challenge", request{path: "/keys/mcp", body: list}, 401, true, "key"},
+		{"keys: bare challenge for GET", request{path: "/keys/mcp", method: "GET"}, 401, true, "key"},
+		{"keys: page for a browser", request{path: "/keys/mcp", method: "GET", header: html}, 200, false, "<h1>Acme keys</h1>"},
 		{"unknown well-known", request{method: "GET", path: "/.well-known/openid-configuration"}, 404, false, "nothing here"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

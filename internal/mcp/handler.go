@@ -110,7 +110,7 @@ func (x *exchange) enter(ep *tenants.Endpoint) {
 }
 
 // metadata answers the protected-resource metadata URLs, which need no token
-// and mind no bad one.
+// and mind no bad one. Where no client signs in, the 404 says what to send.
 func (x *exchange) metadata(host, resource string) {
 	ep, err := x.h.cfg.Directory.Lookup(x.r.Context(), host, resource)
 	if err != nil {
@@ -118,12 +118,7 @@ func (x *exchange) metadata(host, resource string) {
 		x.problem(err)
 		return
 	}
-	if !ep.Access.Has(surfaces.ModeOAuth) {
-		x.openCORS()
-		x.problem(fault.New(fault.NotFound, "", "There is nothing here."))
-		return
-	}
-	if x.r.Method == http.MethodGet {
+	if x.r.Method == http.MethodGet && ep.Access.Has(surfaces.ModeOAuth) {
 		x.h.story.step(x, ep, events.StepMetadata)
 	}
 	oauth.ServeMetadata(x.w, x.r, ep)

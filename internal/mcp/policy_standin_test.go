@@ -91,7 +91,7 @@ func TestRulesAskTheAppAsTheCaller(t *testing.T) {
 			{bob, "by_rule", `{"limit":5}`, func(c called) bool { return c.forbidden("NOT_ALLOWED", "Globex reads two at most.") }},
 			{bob, "by_rule", `{"limit":2}`, called.ran},
 			{"key", "by_rule", `{"limit":2}`, func(c called) bool { return c.forbidden() }}, // anon may not ask for the context
-			{"key", "by_permission", `{"limit":2}`, func(c called) bool { return c.forbidden("PERMISSION_DENIED") }},
+			{"key", "by_permission", `{"limit":2}`, func(c called) bool { return c.forbidden("PERMISSION_DENIED", "customers.read") }},
 		} {
 			got := b.call(one.tool, one.who, one.arguments)
 			if !one.ok(got) {
