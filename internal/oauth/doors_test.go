@@ -512,6 +512,13 @@ func TestScopesFromAClaim(t *testing.T) {
 			t.Errorf("%v: %v, %v", scopes, c, err)
 		}
 	}
+	// What the claim brought is not missing, so what is can be asked for.
+	both := *b.ep
+	both.Access.Require = []string{"crm.read", "phone"}
+	challenge := b.refusal(&both, with("crm.read"), reasonScope)
+	if challenge.Status != http.StatusForbidden || !strings.Contains(challenge.Header(), ` scope="phone",`) {
+		t.Errorf("a scope that a sign-in brings: %d %s", challenge.Status, challenge.Header())
+	}
 	// Neither has the bearer mode any, nor does what users write themselves count.
 	bearer := *b.ep
 	bearer.Access.Modes = []surfaces.Mode{surfaces.ModeBearer}

@@ -9,7 +9,7 @@ import (
 )
 
 // RequireScopes reports that a caller lacks a scope of access.require: the
-// challenge for all of them where a sign-in can bring each of them, else
+// challenge for all of them where a sign-in can bring each that is missing, else
 // fault.Forbidden. Only delegated callers (direct, bridge, external) need them.
 //
 // Authenticate has asked already, except of direct callers of a surface whose
@@ -21,10 +21,11 @@ func RequireScopes(ep *tenants.Endpoint, c *Caller) error {
 	default:
 		return nil
 	}
-	if len(missing(ep.Access.Require, c.Scopes)) == 0 {
+	lacking := missing(ep.Access.Require, c.Scopes)
+	if len(lacking) == 0 {
 		return nil
 	}
-	for _, scope := range ep.Access.Require {
+	for _, scope := range lacking {
 		if !ep.CanGrant(scope) { // a new sign-in would bring nothing
 			return fault.New(fault.Forbidden, string(reasonScope), "%s", reasonScope.text())
 		}
