@@ -69,9 +69,11 @@ func (c ruleCompiler) compile(kind policy.Kind, expression string) (*policy.Rule
 func (c ruleCompiler) bytes() int {
 	n := 0
 	for _, list := range c {
-		n += len(list)
+		for _, rule := range list {
+			n += rule.Bytes()
+		}
 	}
-	return n * perRule
+	return n
 }
 
 // rulesOf compiles what a revision says of every tool. With an error no tool

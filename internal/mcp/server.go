@@ -271,7 +271,6 @@ const (
 	baseBytes      = 8 << 10
 	perTool        = 4 << 10
 	perSchemaBytes = 18
-	perRule        = 12 << 10
 )
 
 func toolBytes(spec *surfaces.Tool) int {

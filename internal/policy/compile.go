@@ -52,11 +52,15 @@ func compile(kind Kind, expression string, bound uint64) (rule *Rule, err error)
 	if mistake := cmp.Or(userMetadata(checked), growing(checked)); mistake != nil {
 		return nil, mistake
 	}
+	heavy, mistake := patterns(checked)
+	if mistake != nil {
+		return nil, mistake
+	}
 	program, err := env.Program(checked, programOptions(bound)...)
 	if err != nil {
 		return nil, &Error{Message: "The rule cannot be run: " + err.Error()}
 	}
-	return &Rule{program: program, loops: hasLoops(checked), uses: usesOf(checked)}, nil
+	return &Rule{program: program, loops: hasLoops(checked), uses: usesOf(checked), bytes: perRule + perByte*len(expression) + heavy}, nil
 }
 
 // undeclared is how a name that is not there is reported.

@@ -1,9 +1,10 @@
 package policy
 
 import (
+	"strings"
+
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/operators"
-	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -17,6 +18,8 @@ const (
 	maxSpent       = 10_000_000 // of all rules of one request; the last one may run over
 	interruptEvery = 100        // rounds of a loop between looks at the context
 	bytesPerCost   = 10         // of text that is looked at
+	perElement     = 4          // of a list that is added: what looks at both looks at each apart
+	perZone        = 500        // for a time zone, which is looked up on disk
 	maxWeight      = 2 * maxCost
 )
 
@@ -26,7 +29,7 @@ const (
 type prices struct{}
 
 // CallCost prices a call that was made.
-func (prices) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
+func (prices) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	cost := uint64(1)
 	switch function {
 	case operators.Equals, operators.NotEquals, operators.In, operators.OldIn:
@@ -43,13 +46,19 @@ func (prices) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint
 		if function == operators.Equals || function == operators.NotEquals {
 			cost += uint64(least)
 		}
-	case overloads.Matches:
-		if len(args) == 2 {
-			cost += uint64(bytesOf(args[0])) * uint64(1+bytesOf(args[1])/bytesPerCost)
-		}
+	case boundedMatch:
+		cost += min(matchCost(overload, bytesOf(args[0])), maxMatchCost)
 	case operators.Add:
 		cost += uint64(bytesOf(result))
+		if list, ok := args[len(args)-1].(traits.Lister); ok { // one more is free: map and filter collect so
+			if n, ok := list.Size().(types.Int); ok && n > 1 {
+				cost += perElement * uint64(n-1)
+			}
+		}
 	default:
+		if len(args) == 2 && strings.HasPrefix(function, "get") { // getHours and its like, in a time zone
+			cost += perZone
+		}
 		for _, arg := range args {
 			cost += uint64(bytesOf(arg) / bytesPerCost)
 		}
@@ -109,7 +118,7 @@ func weighEach(it traits.Iterator, value func(ref.Val) ref.Val, left *int) {
 }
 
 func programOptions(bound uint64) []cel.ProgramOption {
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.InterruptCheckFrequency(interruptEvery)}
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(boundMatches), cel.InterruptCheckFrequency(interruptEvery)}
 	if bound > 0 {
 		options = append(options, cel.CostTracking(prices{}), cel.CostLimit(bound))
 	}

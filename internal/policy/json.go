@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"math/big"
 	"strconv"
 )
 
@@ -45,6 +46,9 @@ func numbers(v any) (any, error) {
 	return v, nil
 }
 
+// maxExactText bounds a large number that is written with a point or exponent.
+const maxExactText = 400
+
 func number(text string) (any, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, nil
@@ -53,9 +57,18 @@ func number(text string) (any, error) {
 	if err != nil {
 		return nil, errNotJSON
 	}
-	// Beyond 2^53 a double no longer says which whole number was meant.
-	if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+	if f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+		return f, nil
+	}
+	if math.Abs(f) < 1<<53 {
 		return int64(f), nil
+	}
+	// From 2^53 on a double no longer says which whole number was meant.
+	if len(text) > maxExactText {
+		return nil, errNotJSON
+	}
+	if exact, ok := new(big.Rat).SetString(text); ok && exact.IsInt() && exact.Num().IsInt64() {
+		return exact.Num().Int64(), nil
 	}
 	return f, nil
 }

@@ -12,6 +12,7 @@
 //	uses.go     what a rule reads
 //	growth.go   why no rule builds a value that is larger than what it reads
 //	cost.go     what a rule may cost
+//	matches.go  regular expressions, bounded before they begin
 //	facts.go    what rules read of one request, parsed when it is read
 //	json.go     JSON as CEL sees it
 //	holds.go    asking a rule, within its bounds
@@ -37,7 +38,18 @@ type Rule struct {
 	program cel.Program
 	loops   bool // over lists or maps: only then can it take long
 	uses    Uses
+	bytes   int // see Bytes
 }
+
+// Estimates of the memory that a rule holds, measured and kept on the large
+// side.
+const (
+	perRule = 4 << 10
+	perByte = 100 // of its text
+)
+
+// Bytes estimates the memory that the rule holds.
+func (r *Rule) Bytes() int { return r.bytes }
 
 // Uses says what a rule reads, so that nothing is fetched that no rule asks
 // for, and what deserves a note at publish. A rule that reads claims, context
