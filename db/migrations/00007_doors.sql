@@ -48,6 +48,7 @@ create table introspection_secrets (
     secret          bytea not null,             -- sealed
     updated_by      uuid not null,              -- the builder
     updated_at      timestamptz not null,
+    issuer          text not null default '',   -- whom it is for, and nobody else is told it; empty: whoever is asked first
     primary key (organization_id, surface_id),
     foreign key (organization_id, surface_id) references surfaces (organization_id, id) on delete cascade
 );

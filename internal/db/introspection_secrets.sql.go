@@ -12,6 +12,33 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/id"
 )
 
+const bindIntrospectionSecret = `-- name: BindIntrospectionSecret :one
+update introspection_secrets set issuer = case when issuer = '' then $1 else issuer end
+where organization_id = $2 and surface_id = $3
+returning secret, updated_at, issuer
+`
+
+type BindIntrospectionSecretParams struct {
+	Issuer         string
+	OrganizationID id.Organization
+	SurfaceID      id.Surface
+}
+
+type BindIntrospectionSecretRow struct {
+	Secret    []byte
+	UpdatedAt time.Time
+	Issuer    string
+}
+
+// Says whom the secret is for where that was open; whoever is first stays. The
+// secret comes along: another one may have been set meanwhile.
+func (q *Queries) BindIntrospectionSecret(ctx context.Context, arg BindIntrospectionSecretParams) (BindIntrospectionSecretRow, error) {
+	row := q.db.QueryRow(ctx, bindIntrospectionSecret, arg.Issuer, arg.OrganizationID, arg.SurfaceID)
+	var i BindIntrospectionSecretRow
+	err := row.Scan(&i.Secret, &i.UpdatedAt, &i.Issuer)
+	return i, err
+}
+
 const deleteIntrospectionSecret = `-- name: DeleteIntrospectionSecret :execrows
 delete from introspection_secrets where organization_id = $1 and surface_id = $2
 `
@@ -30,7 +57,7 @@ func (q *Queries) DeleteIntrospectionSecret(ctx context.Context, arg DeleteIntro
 }
 
 const getIntrospectionSecret = `-- name: GetIntrospectionSecret :one
-select secret, updated_at from introspection_secrets where organization_id = $1 and surface_id = $2
+select secret, updated_at, issuer from introspection_secrets where organization_id = $1 and surface_id = $2
 `
 
 type GetIntrospectionSecretParams struct {
@@ -41,21 +68,25 @@ type GetIntrospectionSecretParams struct {
 type GetIntrospectionSecretRow struct {
 	Secret    []byte
 	UpdatedAt time.Time
+	Issuer    string
 }
 
 func (q *Queries) GetIntrospectionSecret(ctx context.Context, arg GetIntrospectionSecretParams) (GetIntrospectionSecretRow, error) {
 	row := q.db.QueryRow(ctx, getIntrospectionSecret, arg.OrganizationID, arg.SurfaceID)
 	var i GetIntrospectionSecretRow
-	err := row.Scan(&i.Secret, &i.UpdatedAt)
+	err := row.Scan(&i.Secret, &i.UpdatedAt, &i.Issuer)
 	return i, err
 }
 
 const putIntrospectionSecret = `-- name: PutIntrospectionSecret :exec
 
-insert into introspection_secrets (organization_id, surface_id, secret, updated_by, updated_at)
-values ($1, $2, $3, $4, $5)
+insert into introspection_secrets (organization_id, surface_id, secret, updated_by, updated_at, issuer)
+values ($1, $2, $3, $4, $5, coalesce((
+    select r.access -> 'issuer' ->> 'url' from surfaces s
+    join revisions r on r.organization_id = s.organization_id and r.surface_id = s.id and r.number = s.live_revision
+    where s.organization_id = $1 and s.id = $2 and r.access -> 'issuer' ? 'introspection'), ''))
 on conflict (organization_id, surface_id) do update set
-    secret = excluded.secret, updated_by = excluded.updated_by, updated_at = excluded.updated_at
+    secret = excluded.secret, updated_by = excluded.updated_by, updated_at = excluded.updated_at, issuer = excluded.issuer
 `
 
 type PutIntrospectionSecretParams struct {
@@ -67,6 +98,8 @@ type PutIntrospectionSecretParams struct {
 }
 
 // Table: introspection_secrets. All of these run as chumbo_app.
+// It is for the issuer that the live revision asks, or, where that asks nobody,
+// for the first that is asked.
 func (q *Queries) PutIntrospectionSecret(ctx context.Context, arg PutIntrospectionSecretParams) error {
 	_, err := q.db.Exec(ctx, putIntrospectionSecret,
 		arg.OrganizationID,

@@ -186,6 +186,7 @@ type IntrospectionSecret struct {
 	Secret         []byte
 	UpdatedBy      id.Builder
 	UpdatedAt      time.Time
+	Issuer         string
 }
 
 type Invocation struct {

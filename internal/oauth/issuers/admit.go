@@ -96,10 +96,13 @@ func (s *Service) verify(ctx context.Context, key tokenKey, text string) (*verif
 	}
 	signer, err := signerOf(ctx, keys, t, key.issuer, text)
 	if errors.Is(err, denyUnknownKey) {
-		if keys, err = s.keySetOf(ctx, key.place, true); err != nil {
-			return nil, err
+		anew, away := s.keySetOf(ctx, key.place, true)
+		if away != nil {
+			return nil, away
 		}
-		signer, err = signerOf(ctx, keys, t, key.issuer, text)
+		if anew != keys { // else the same keys would be tried again
+			signer, err = signerOf(ctx, anew, t, key.issuer, text)
+		}
 	}
 	if err != nil {
 		if errors.Is(err, denySignature) {

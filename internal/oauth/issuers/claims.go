@@ -133,14 +133,21 @@ func (o *object) words(names ...string) []string {
 	var out []string
 	for _, name := range names {
 		for _, text := range o.texts(name) {
-			for _, word := range strings.Fields(text) {
-				if !slices.Contains(out, word) {
-					out = append(out, word)
-				}
-			}
+			out = append(out, strings.Fields(text)...)
 		}
 	}
-	return out
+	return once(out)
+}
+
+// once drops repetitions, and keeps the order. Whoever sends a token nobody has
+// verified yet says how many there are.
+func once(words []string) []string {
+	seen := make(map[string]struct{}, len(words))
+	return slices.DeleteFunc(words, func(word string) bool {
+		_, again := seen[word]
+		seen[word] = struct{}{}
+		return again
+	})
 }
 
 // moment reads a NumericDate (RFC 7519 section 2), fractions cut off.

@@ -73,7 +73,7 @@ func (s *Service) admitOpaque(ctx context.Context, ep *tenants.Endpoint, token, 
 	}
 	// The secret comes first: without one, nothing that was learnt with it
 	// counts any more.
-	secret, err := s.secretOf(ctx, ep)
+	secret, err := s.secretOf(ctx, ep, issuer.URL)
 	if err != nil {
 		return nil, err
 	}

@@ -80,13 +80,7 @@ func scopesOf(ep *tenants.Endpoint, c *claims) []string {
 		return c.scopes
 	}
 	more, _ := oauth.ClaimWords(c.rest, from.Claim)
-	scopes := slices.Clone(c.scopes)
-	for _, scope := range more {
-		if !slices.Contains(scopes, scope) {
-			scopes = append(scopes, scope)
-		}
-	}
-	return scopes
+	return once(slices.Concat(c.scopes, more))
 }
 
 // missingScope asks for the scopes of access.require where a sign-in can bring

@@ -26,20 +26,22 @@ type secretKey struct {
 // keptSecret is a secret as it was read; zero where there is none.
 type keptSecret struct {
 	secret seal.Secret
+	issuer string // whom it is for
 	mark   tenants.Mark
 }
 
-// secretOf is the secret that ep introspects with. Without one, or when that
-// cannot be known, the error is fault.Unavailable.
-func (s *Service) secretOf(ctx context.Context, ep *tenants.Endpoint) (seal.Secret, error) {
+// secretOf is the secret that ep introspects with. Without one for the issuer
+// that ep names, or when that cannot be known, the error is fault.Unavailable:
+// who publishes another issuer must not be told the secret of this one.
+func (s *Service) secretOf(ctx context.Context, ep *tenants.Endpoint, issuer string) (seal.Secret, error) {
 	key := secretKey{ep.Organization, ep.Surface}
 	kept, have := s.secrets.GetIfPresent(key)
 	if !have || !s.cfg.Watch.Fresh(kept.mark) {
 		mark := s.cfg.Watch.Mark(tenants.ScopeIntrospection + ep.Surface.UUID().String())
-		secret, err := s.readSecret(ctx, key)
+		secret, boundTo, err := s.readSecret(ctx, key, issuer)
 		switch {
 		case err == nil:
-			kept = keptSecret{secret, mark}
+			kept = keptSecret{secret, boundTo, mark}
 			s.secrets.Set(key, kept)
 		case errors.Is(err, seal.ErrOpen), !have, !s.cfg.Watch.Usable(kept.mark):
 			return seal.Secret{}, unavailable(err, pageRetry)
@@ -50,28 +52,39 @@ func (s *Service) secretOf(ctx context.Context, ep *tenants.Endpoint) (seal.Secr
 			"No secret is kept for the client that tokens are introspected as: chumbo introspection set, or the surface's settings in the dashboard.")
 		return seal.Secret{}, unavailable(errors.New("no introspection secret"), time.Minute)
 	}
+	if kept.issuer != issuer {
+		s.tellOwner(ctx, ep.Surface, "introspection_secret_of_another",
+			"The secret that is kept was set for another issuer than access.issuer, which is not told it. Set the secret of this issuer's client: chumbo introspection set, or the surface's settings in the dashboard.")
+		return seal.Secret{}, unavailable(errors.New("the introspection secret is for another issuer"), time.Minute)
+	}
 	return kept.secret, nil
 }
 
-// readSecret reads and opens it; zero where there is none.
-func (s *Service) readSecret(ctx context.Context, key secretKey) (seal.Secret, error) {
+// readSecret reads and opens it, and tells whom it is for: issuer, where nobody
+// was asked with it before. Zero where there is none.
+func (s *Service) readSecret(ctx context.Context, key secretKey, issuer string) (secret seal.Secret, boundTo string, err error) {
 	var row db.GetIntrospectionSecretRow
-	err := s.cfg.Store.AsOrganization(ctx, key.organization, func(q *db.Queries, _ pgx.Tx) error {
+	err = s.cfg.Store.AsOrganization(ctx, key.organization, func(q *db.Queries, _ pgx.Tx) error {
 		var err error
 		row, err = q.GetIntrospectionSecret(ctx, db.GetIntrospectionSecretParams{OrganizationID: key.organization, SurfaceID: key.surface})
+		if err != nil || row.Issuer != "" {
+			return err
+		}
+		bound, err := q.BindIntrospectionSecret(ctx, db.BindIntrospectionSecretParams{Issuer: issuer, OrganizationID: key.organization, SurfaceID: key.surface})
+		row = db.GetIntrospectionSecretRow(bound)
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return seal.Secret{}, nil
+		return seal.Secret{}, "", nil
 	}
 	if err != nil {
-		return seal.Secret{}, fmt.Errorf("load introspection secret: %w", err)
+		return seal.Secret{}, "", fmt.Errorf("load introspection secret: %w", err)
 	}
 	plain, err := s.sealer.Open(row.Secret, secretAD(key))
 	if err != nil {
-		return seal.Secret{}, fmt.Errorf("open introspection secret: %w", err)
+		return seal.Secret{}, "", fmt.Errorf("open introspection secret: %w", err)
 	}
-	return seal.NewSecret(string(plain)), nil
+	return seal.NewSecret(string(plain)), row.Issuer, nil
 }
 
 func secretAD(key secretKey) []byte {
@@ -79,7 +92,8 @@ func secretAD(key secretKey) []byte {
 }
 
 // SetSecret keeps the secret of the client that the surface introspects tokens
-// as, sealed. Errors: fault.NotFound (surface), fault.Invalid, fault.Forbidden.
+// as, sealed, for the issuer that the live revision asks: no other is ever told
+// it. Where none is asked yet, it is for the first that is. Errors: fault.NotFound (surface), fault.Invalid, fault.Forbidden.
 func (s *Service) SetSecret(ctx context.Context, p tenants.Principal, surface id.Surface, secret seal.Secret) error {
 	key := secretKey{p.Organization.ID, surface}
 	return s.change(ctx, p, "surface.introspection_set", key, func(q *db.Queries) error {
