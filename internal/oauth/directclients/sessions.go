@@ -20,8 +20,8 @@ import (
 const (
 	rememberedSessions = 50_000
 	rememberedEnds     = 50_000
-	questionsAtOnce    = 32 // of all projects together,
-	questionsOfProject = 4  // and of one
+	questionsOfProject = 4    // at once,
+	questionsAtOnce    = 4096 // and of all projects together: a few that never answer take no other's place
 	questionWait       = 10 * time.Second
 	questionAgain      = 10 * time.Second // after one that nobody answered, at least,
 	questionLater      = time.Hour        // and at most, whatever the project asks for
