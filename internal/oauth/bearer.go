@@ -57,6 +57,14 @@ func isAlnum(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
+// opensProjects reports whether the token has the form of a project's secret key
+// (sb_secret_…) or of an access token of its owner (sbp_…), which somebody sent
+// by mistake.
+func opensProjects(token string) bool {
+	token = strings.ToLower(token)
+	return strings.Contains(token, "sb_secret_") || strings.HasPrefix(token, "sbp_")
+}
+
 // isChumboKey reports whether the token has the form of one of our own
 // credentials (chk_, chp_, cht_ and whatever follows). Such a string is never
 // shown to anybody else, whether or not it is known.

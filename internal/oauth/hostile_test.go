@@ -9,6 +9,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 type panickingSource struct{}
@@ -31,6 +32,85 @@ func TestPanicWhileReadingKeysEndsNothingElse(t *testing.T) {
 		if !fault.Is(err, fault.Unavailable) || strings.Contains(err.Error(), "secret") {
 			t.Fatalf("got %v, want unavailable", err)
 		}
+	}
+}
+
+// TestWhatOpensMoreIsShownToNobody: keys of a whole project, and tokens of users
+// that somebody spoilt on the way, are no app's keys and no issuer's tokens,
+// whoever takes any other string there.
+func TestWhatOpensMoreIsShownToNobody(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	f := b.doorsOf()
+	users := b.token(nil)
+	parts := strings.Split(users, ".")
+	header, payload := parts[0], parts[1]
+	for _, access := range []surfaces.Access{
+		{Modes: []surfaces.Mode{surfaces.ModeAPIKey, surfaces.ModePublic}, Keys: &surfaces.KeyCheck{}},
+		{
+			Modes: []surfaces.Mode{surfaces.ModeOAuth, surfaces.ModePublic}, Authorization: surfaces.AuthorizationExternal,
+			Issuer: &surfaces.ExternalIssuer{URL: otherIssuer, Introspection: &surfaces.Introspection{}},
+		},
+	} {
+		ep := *b.ep
+		ep.Access = access
+		for _, key := range []string{
+			"sb_secret_0123456789abcdefghijkl_01234567", "SB_SECRET_0123456789", "x.sb_secret_0123456789", "sbp_0123456789abcdef0123456789abcdef01234567",
+			"chr_0123456789", "chc_0123456789", "cht_0123456789",
+		} {
+			b.refuses(&ep, key, reasonOtherKind)
+		}
+		for _, spoilt := range []string{
+			users + ".", users + ".x", users + "~", users + "/", header + "." + payload, header + "." + payload + ".", header + "." + payload + ".~",
+			users + "." + users,
+		} {
+			if caller, err := b.try(&ep, spoilt); caller != nil || !fault.Is(err, fault.Unauthenticated) {
+				t.Errorf("%+v %v", caller, err)
+			}
+		}
+		if asked := f.questions(); len(asked) != 0 {
+			t.Errorf("asked %q", asked)
+		}
+		// What is encrypted has nobody's claims to read, and is its issuer's to judge.
+		encrypted := header + ".c2VjcmV0.aXY.dGV4dA.dGFn"
+		if _, err := b.try(&ep, encrypted); err != nil || len(f.questions()) != 1 {
+			t.Errorf("encrypted: %v", err)
+		}
+	}
+}
+
+// TestTricksWithTheIssuer: iss is compared byte for byte, and read once.
+func TestTricksWithTheIssuer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	f := b.doorsOf()
+	ep := *b.ep
+	ep.Access = surfaces.Access{
+		Modes:         []surfaces.Mode{surfaces.ModeOAuth, surfaces.ModeBearer, surfaces.ModeAPIKey, surfaces.ModePublic},
+		Authorization: surfaces.AuthorizationExternal, Issuer: &surfaces.ExternalIssuer{URL: otherIssuer, Introspection: &surfaces.Introspection{}},
+	}
+	project := ep.Project.Issuer
+	for _, iss := range []any{
+		otherIssuer + "/", strings.ToUpper(otherIssuer), otherIssuer + " ", "\t" + otherIssuer, otherIssuer + "\x00", otherIssuer + ":443", otherIssuer + "#", otherIssuer + "?",
+		strings.Replace(otherIssuer, "login", "l\u00f6gin", 1), strings.Replace(otherIssuer, "https", "http", 1),
+		project + "/", strings.ToUpper(project), project + "\u200b", ep.Resource.URL() + "/", []any{otherIssuer}, map[string]any{"iss": otherIssuer}, 1, true, "",
+	} {
+		token := b.signed(b.key, b.claimsOf(&ep, map[string]any{"iss": iss, "client_id": nil, "scope": nil}))
+		if caller, err := b.try(&ep, token); caller != nil || !fault.Is(err, fault.Unauthenticated) {
+			t.Errorf("%q: %+v %v", iss, caller, err)
+		}
+	}
+	for _, payload := range []string{
+		`{"iss":"` + otherIssuer + `","iss":"` + project + `","sub":"a","exp":9999999999}`,
+		`{"ISS":"` + otherIssuer + `","Iss":"` + project + `","sub":"a","exp":9999999999}`,
+		`{"iss":"` + otherIssuer + `","sub":"a","exp":9999999999}{}`, `[{"iss":"` + otherIssuer + `"}]`, `"` + b.token(nil) + `"`, b.token(nil), ``, `null`,
+	} {
+		if caller, err := b.try(&ep, forged(`{"alg":"ES256","kid":"k1"}`, payload, "s")); caller != nil || !fault.Is(err, fault.Unauthenticated) {
+			t.Errorf("%s: %+v %v", payload, caller, err)
+		}
+	}
+	if asked := f.questions(); len(asked) != 0 {
+		t.Errorf("asked %q", asked)
 	}
 }
 

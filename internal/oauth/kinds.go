@@ -18,7 +18,7 @@ type kind uint8
 const (
 	kindKey      kind = iota + 1 // a key made here
 	kindPersonal                 // a personal token
-	kindOurs                     // another credential of ours: never shown to anybody
+	kindOurs                     // another credential of ours, or what opens a whole project: never shown to anybody
 	kindBridge                   // a JWT of this very surface
 	kindProject                  // a JWT of the project
 	kindExternal                 // a JWT of access.issuer
@@ -33,11 +33,14 @@ func kindOf(ep *tenants.Endpoint, text string) (kind, error) {
 		return kindKey, nil
 	case strings.HasPrefix(text, "chp_"):
 		return kindPersonal, nil
-	case isChumboKey(text):
+	case isChumboKey(text), opensProjects(text):
 		return kindOurs, nil
 	}
 	payload, ok := jwtPayload(text)
-	if !ok {
+	switch {
+	case !ok && holdsJWT(text):
+		return 0, reasonMalformed
+	case !ok:
 		return kindOpaque, nil
 	}
 	o, err := parseObject(payload)
@@ -77,6 +80,23 @@ func jwtPayload(text string) ([]byte, bool) {
 	}
 	header := strings.TrimLeft(string(read[0]), " \t\r\n")
 	return read[1], strings.HasPrefix(header, "{") && json.Valid(read[0])
+}
+
+// holdsJWT reports whether what is no JWT holds the header and claims of one all
+// the same: somebody cut or lengthened it, or wrote it in another alphabet.
+// Whoever is shown it could put it right and use it.
+func holdsJWT(text string) bool {
+	parts := strings.SplitN(strings.NewReplacer("+", "-", "/", "_", "=", "").Replace(text), ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	for _, part := range parts[:2] {
+		read, err := base64.RawURLEncoding.DecodeString(part)
+		if err != nil || !strings.HasPrefix(strings.TrimLeft(string(read), " \t\r\n"), "{") || !json.Valid(read) {
+			return false
+		}
+	}
+	return true
 }
 
 // takesDirect reports whether tokens count that the project's Auth issued to
