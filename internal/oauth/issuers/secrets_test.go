@@ -121,11 +121,24 @@ func TestDatabaseAwayServesWhatIsKnownAndNothingElse(t *testing.T) {
 	if _, err := s.AdmitOpaque(t.Context(), s.ep, "opaque", address); err != nil {
 		t.Fatal(err)
 	}
+	s.hears(t)
+	if _, err := s.AdmitOpaque(t.Context(), s.ep, "opaque", address); err != nil {
+		t.Fatal(err)
+	}
 	s.Store.Pool().Close()
 	if _, err := s.AdmitOpaque(t.Context(), s.ep, "opaque", address); err != nil {
 		t.Errorf("what is known does not serve: %v", err)
 	}
 	if _, err := s.AdmitOpaque(t.Context(), s.globex, "opaque", address); code(err) != "issuer_unavailable" {
 		t.Errorf("an unknown secret: %s", code(err))
+	}
+	s.deafen()
+	s.clock.Advance(10 * time.Second)
+	if _, err := s.AdmitOpaque(t.Context(), s.ep, "opaque", address); err != nil {
+		t.Errorf("within the stale bound: %v", err)
+	}
+	s.clock.Advance(2 * time.Minute)
+	if _, err := s.AdmitOpaque(t.Context(), s.ep, "opaque", address); code(err) != "issuer_unavailable" {
+		t.Errorf("beyond the stale bound: %s", code(err))
 	}
 }

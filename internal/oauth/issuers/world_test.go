@@ -312,6 +312,7 @@ type stored struct {
 	*world
 	*dbtest.Database
 	directory  *tenants.Directory
+	deafen     func() // ends the listening
 	alice, bob tenants.Principal
 	globex     *tenants.Endpoint // Bob's; ep is Alice's
 }
@@ -333,7 +334,8 @@ func newStored(t testing.TB) *stored {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.directory.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	s.deafen = func() { cancel(); <-done }
+	t.Cleanup(s.deafen)
 	service, err := tenants.NewService(tenants.ServiceConfig{Store: s.Store, Hosts: tenants.Hosts{PublicURL: "https://mcp.example.test"}, Now: s.clock.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -379,9 +381,10 @@ func (w *world) knows(token string, change map[string]any) {
 	w.issuer.set(func() { w.issuer.answers[token] = answer })
 }
 
-// keeps sets a secret.
+// keeps sets a secret, and waits until this server has heard of it.
 func (s *stored) keeps(t testing.TB, p tenants.Principal, ep *tenants.Endpoint, secret string) {
 	t.Helper()
+	defer s.hears(t)
 	if err := s.SetSecret(t.Context(), p, ep.Surface, seal.NewSecret(secret)); err != nil {
 		t.Fatal(err)
 	}
@@ -405,4 +408,25 @@ func (s *stored) text(t testing.TB, query string, args ...any) string {
 		t.Fatal(err)
 	}
 	return value
+}
+
+// hears waits until this server was notified of all that was changed so far:
+// what it read before it hears of that counts no longer than until then.
+func (s *stored) hears(t testing.TB) {
+	t.Helper()
+	watch, scope := s.directory.Watch(), tenants.ScopeIntrospection+id.New[id.SurfaceKind]().UUID().String()
+	eventually(t, func() bool { return watch.Fresh(watch.Mark(scope)) })
+	before := watch.Mark(scope)
+	s.Exec(t, "select pg_notify('chumbo_directory', $1)", scope)
+	eventually(t, func() bool { return !watch.Usable(before) })
+}
+
+// eventually waits until something is so.
+func eventually(t testing.TB, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never came to be")
+		}
+	}
 }
