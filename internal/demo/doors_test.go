@@ -145,6 +145,7 @@ func TestEveryModeTimesEveryCredentialTimesEveryCapability(t *testing.T) {
 		if d.slug == "introspected" {
 			p.must(http.MethodPut, "/projects/crm/surfaces/introspected/introspection", map[string]string{"secret": "a-secret-of-the-test"})
 		}
+		t.Run(d.slug+"/without a credential", func(t *testing.T) { d.entrance(t, target) })
 		own := p.ownCredentials(t, w, d, target)
 		for name, credential := range merged(strangers, own) {
 			want, admitted := d.admits[name]
@@ -168,6 +169,7 @@ func TestEveryModeTimesEveryCredentialTimesEveryCapability(t *testing.T) {
 			})
 		}
 	}
+	t.Run("origins", func(t *testing.T) { p.originsCount(t, strangers) })
 }
 
 // firstOf is the first text that is not empty.
