@@ -114,6 +114,20 @@ func TestTricksWithTheIssuer(t *testing.T) {
 	}
 }
 
+// TestMemoCountsWhatManyScopesTake: whoever may write tokens of one project must
+// not fill the memory of the process with them.
+func TestMemoCountsWhatManyScopesTake(t *testing.T) {
+	t.Parallel()
+	payload := `{"iss":"i","sub":"a","exp":9999999999,"scope":"` + strings.Repeat("a ", 5000) + `"}`
+	c, err := parseClaims([]byte(payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if takes := 16 * cap(c.scopes); len(c.scopes) != 5000 || int(weightOf(c)) < len(c.rest)+takes {
+		t.Errorf("%d scopes take %d bytes and count as %d", len(c.scopes), takes, weightOf(c))
+	}
+}
+
 // FuzzKeySet: whatever a project publishes as its keys, nothing panics, and
 // what is accepted can be used.
 func FuzzKeySet(f *testing.F) {

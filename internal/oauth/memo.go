@@ -13,6 +13,7 @@ const (
 	rejectedFor   = 10 * time.Second
 	rejectedLimit = 16384
 	entryOverhead = 640 // bytes of an entry besides its claims, about
+	textOverhead  = 16  // of a text besides what is in it
 )
 
 // tokenKey names a token of a project without holding it. The same token
@@ -52,7 +53,7 @@ type rejection struct {
 func newMemo(now func() time.Time, maxBytes int) (*memo, error) {
 	good, err := otter.New(&otter.Options[tokenKey, *verified]{
 		MaximumWeight: uint64(maxBytes),
-		Weigher:       func(_ tokenKey, v *verified) uint32 { return uint32(entryOverhead + len(v.claims.rest)) },
+		Weigher:       func(_ tokenKey, v *verified) uint32 { return weightOf(v.claims) },
 	})
 	if err != nil {
 		return nil, err
@@ -62,6 +63,12 @@ func newMemo(now func() time.Time, maxBytes int) (*memo, error) {
 		return nil, err
 	}
 	return &memo{now: now, good: good, rejected: rejected}, nil
+}
+
+// weightOf is how many bytes an entry takes, about. A scope of one letter takes
+// much more than it has.
+func weightOf(c *claims) uint32 {
+	return uint32(entryOverhead + len(c.rest) + textOverhead*(len(c.scopes)+len(c.audience)))
 }
 
 func (m *memo) get(k tokenKey) *verified {

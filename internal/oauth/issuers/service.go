@@ -50,6 +50,7 @@ const (
 	maxSecrets     = 10_000
 	maxSaid        = 4_096
 	entryOverhead  = 640 // bytes of an entry besides its claims, about
+	textOverhead   = 16  // of a text besides what is in it
 	rejectedFor    = 10 * time.Second
 	ownerToldEvery = time.Minute
 )
@@ -104,7 +105,11 @@ func New(c Config) (*Service, error) {
 	return s, nil
 }
 
-func weight(c *claims) uint32 { return uint32(entryOverhead + len(c.rest)) }
+// weight is how many bytes an entry takes, about. A scope of one letter takes much
+// more than it has.
+func weight(c *claims) uint32 {
+	return uint32(entryOverhead + len(c.rest) + textOverhead*(len(c.scopes)+len(c.audience)))
+}
 
 // rejection is why something was refused lately, and until when that counts.
 type rejection struct {
