@@ -50,9 +50,9 @@ func (s *session) signIn(ctx context.Context, out *egress.Client, own *projectAn
 		return nil, nil
 	}
 	bridge := issuer == address
-	if own == nil || !bridge && issuer != own.Project.Issuer {
+	if own == nil || !bridge && issuer != own.Project.Issuer { // another project, or an issuer of the builder's choice
 		return &doctor.Finding{Check: doctor.CheckSurfaceSignIn, Title: "Ways to sign in", Status: doctor.Skip,
-			Summary: "Not looked at: it takes clients registered at the project, and this folder is not linked to it."}, nil
+			Summary: "Not looked at: people sign in at " + issuer + ", and this folder is not linked to it. Looking takes clients registered there."}, nil
 	}
 	if s.accountsPath() == "" {
 		return &doctor.Finding{Check: doctor.CheckSurfaceSignIn, Title: "Ways to sign in", Status: doctor.Skip,

@@ -45,6 +45,19 @@ func TestDoctorVisitsAURLWithoutAServerOrALink(t *testing.T) {
 	}
 }
 
+// TestDoctorLeavesAnotherIssuerAlone: where the linked project's surface takes
+// tokens of another issuer, nothing is registered there.
+func TestDoctorLeavesAnotherIssuerAlone(t *testing.T) {
+	t.Parallel()
+	address := aSurface(t, false)
+	f := newFakeServer(t)
+	f.on("GET /projects/acme", map[string]any{"project": map[string]any{"slug": "acme", "issuer": "https://abc.supabase.co/auth/v1", "api_origin": "https://abc.supabase.co"}})
+	code, out, errs := linked(t, f).chumbo(t, "doctor", address)
+	if code != 0 || !strings.Contains(out, "people sign in at "+strings.TrimSuffix(address, "/acme/mcp")+"/auth/v1, and this folder is not linked to it") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
+
 func TestField03_DoctorFailsWhereTheMetadataNamesAnotherURL(t *testing.T) {
 	t.Parallel()
 	code, out, _ := run(t, "", "doctor", "--json", aSurface(t, true))
