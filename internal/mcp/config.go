@@ -148,7 +148,8 @@ func EndpointOf(ctx context.Context) (*tenants.Endpoint, bool) {
 }
 
 // ToolsOf returns the tools that surface serves, as declared, whoever may call
-// them; none when they cannot be read right now. It is set for Config.Connect.
+// them, but for those with a visible rule of their own; none when they cannot
+// be read right now. It is set for Config.Connect.
 func ToolsOf(ctx context.Context) []*surfaces.Tool {
 	v, _ := ctx.Value(visitKey{}).(visit)
 	return v.tools

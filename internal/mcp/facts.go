@@ -125,7 +125,7 @@ func (r *revision) needScopes(ctx context.Context, c *call) error {
 		}
 		more := *c.caller
 		more.Scopes = slices.Clip(c.caller.Scopes)
-		for _, word := range words {
+		for _, word := range words { // few: see maxAppScopes
 			if !slices.Contains(more.Scopes, word) {
 				more.Scopes = append(more.Scopes, word)
 			}
@@ -201,8 +201,20 @@ func kindOfError(err error) string {
 	return err.Error()
 }
 
+// maxAppScopes bounds the scopes that an app's function gives one caller: each
+// is looked for among the others, and among them each that a tool needs.
+const maxAppScopes = 1000
+
 // wordsOf reads scopes: an array of strings, one string of words, or null.
 func wordsOf(answer []byte) ([]string, error) {
+	words, err := readWords(answer)
+	if len(words) > maxAppScopes {
+		return nil, errNoAnswer
+	}
+	return words, err
+}
+
+func readWords(answer []byte) ([]string, error) {
 	if len(answer) == 0 {
 		return nil, errNoAnswer
 	}

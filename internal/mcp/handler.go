@@ -133,7 +133,9 @@ func (x *exchange) connectPage(ep *tenants.Endpoint) {
 		x.h.cfg.Logger.Warn("load revision for the connect page", slog.String("surface", ep.Surface.String()), slog.Any("error", err))
 	} else {
 		for _, t := range revision.order {
-			v.tools = append(v.tools, t.spec)
+			if t.visible == nil { // nobody is known who could fulfil its rule
+				v.tools = append(v.tools, t.spec)
+			}
 		}
 	}
 	x.h.cfg.Connect.ServeHTTP(x.w, x.r.WithContext(context.WithValue(x.r.Context(), visitKey{}, v)))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/ratelimit"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
@@ -16,7 +17,8 @@ import (
 const (
 	maxListeners       = 4096             // in this process
 	maxCallerListeners = 8                // of one caller
-	maxSurfaceListener = 512              // of one surface, so that public callers cannot fill the rest
+	maxSurfaceListener = 512              // of one surface, so that it cannot fill the rest
+	maxPublicListeners = 256              // of one surface's callers without a credential, so that they leave room to the others
 	listenLife         = 30 * time.Minute // then the client asks again, with a fresh token
 	listenCheck        = 5 * time.Second  // how often the live revision is compared
 	keepAlive          = 15 * time.Second // between comments, below the idle limits of proxies
@@ -30,35 +32,46 @@ type listeners struct {
 	mu       sync.Mutex
 	total    int
 	surfaces map[string]int
-	callers  map[oauth.CallerKey]int
+	public   map[string]int // by surface
+	callers  map[listener]int
 	closed   bool
 	done     chan struct{}
 }
 
 func newListeners(d Directory) *listeners {
-	return &listeners{directory: d, check: listenCheck, surfaces: map[string]int{}, callers: map[oauth.CallerKey]int{}, done: make(chan struct{})}
+	return &listeners{directory: d, check: listenCheck, surfaces: map[string]int{}, public: map[string]int{}, callers: map[listener]int{}, done: make(chan struct{})}
+}
+
+// listener is whose streams are counted together.
+type listener struct {
+	oauth.CallerKey
+
+	from string // ratelimit.AddressKey of callers without a credential; else empty
 }
 
 // enter takes a place for the caller; leave gives it back.
-func (l *listeners) enter(key oauth.CallerKey) error {
+func (l *listeners) enter(key listener) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	surface := key.Surface.String()
+	surface, public := key.Surface.String(), key.Mode == oauth.ModePublic
 	switch {
 	case l.closed:
 		return fault.New(fault.Unavailable, "", "The server is shutting down. Ask again.").WithRetryAfter(time.Second)
-	case l.total >= maxListeners, l.surfaces[surface] >= maxSurfaceListener:
+	case l.total >= maxListeners, l.surfaces[surface] >= maxSurfaceListener, public && l.public[surface] >= maxPublicListeners:
 		return fault.New(fault.RateLimited, "too_many_streams", "Too many streams are open. Ask again later; lists can be read at any time.").WithRetryAfter(keepAlive)
-	case key.Mode != oauth.ModePublic && l.callers[key] >= maxCallerListeners:
+	case l.callers[key] >= maxCallerListeners:
 		return fault.New(fault.RateLimited, "too_many_streams", "You have %d streams open here. Close one first.", maxCallerListeners).WithRetryAfter(keepAlive)
 	}
 	l.total++
 	l.surfaces[surface]++
 	l.callers[key]++
+	if public {
+		l.public[surface]++
+	}
 	return nil
 }
 
-func (l *listeners) leave(key oauth.CallerKey) {
+func (l *listeners) leave(key listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	surface := key.Surface.String()
@@ -68,6 +81,12 @@ func (l *listeners) leave(key oauth.CallerKey) {
 	}
 	if l.callers[key]--; l.callers[key] == 0 {
 		delete(l.callers, key)
+	}
+	if key.Mode != oauth.ModePublic {
+		return
+	}
+	if l.public[surface]--; l.public[surface] == 0 {
+		delete(l.public, surface)
 	}
 }
 
@@ -85,15 +104,19 @@ func (l *listeners) close() {
 // acknowledges, says when the list of tools may have changed, and ends with
 // the result when the token or the server does.
 func (x *exchange) listen(c *call, m *message) {
+	key := listener{CallerKey: c.caller.Key}
+	if key.Mode == oauth.ModePublic {
+		key.from = ratelimit.AddressKey(x.h.cfg.Hosts.ClientAddress(x.r))
+	}
 	tools, err := wantsTools(m)
 	if err == nil {
-		err = x.h.listeners.enter(c.caller.Key)
+		err = x.h.listeners.enter(key)
 	}
 	if err != nil {
 		faultAnswer(err, m.id, x.requestID).write(x.w)
 		return
 	}
-	defer x.h.listeners.leave(c.caller.Key)
+	defer x.h.listeners.leave(key)
 	if x.revoked.Load() {
 		x.challenge(c.endpoint, revokedChallenge(c.endpoint))
 		return

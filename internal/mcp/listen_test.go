@@ -169,7 +169,7 @@ func TestListenEndsAtShutdown(t *testing.T) {
 		if !strings.Contains(f.w.String(), `"resultType":"complete"`) {
 			t.Fatalf("stream %s", f.w)
 		}
-		if f.listeners.enter(oauth.CallerKey{}) == nil {
+		if f.listeners.enter(listener{}) == nil {
 			t.Fatal("a new stream after shutdown")
 		}
 	})
@@ -179,8 +179,8 @@ func TestListenIsBoundedByCaller(t *testing.T) {
 	t.Parallel()
 	l := newListeners(newMemoryDirectory())
 	surface := id.New[id.SurfaceKind]()
-	alice := oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "alice"}
-	bob := oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "bob"}
+	alice := listener{CallerKey: oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "alice"}}
+	bob := listener{CallerKey: oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "bob"}}
 	for range maxCallerListeners {
 		if err := l.enter(alice); err != nil {
 			t.Fatal(err)
