@@ -158,6 +158,9 @@ func (v *visit) answers(ctx context.Context) Finding {
 	case p.status == http.StatusNotFound || p.status == http.StatusMisdirectedRequest:
 		return Finding{Status: Fail, Summary: "Chumbo answers, but serves nothing at this URL.", Detail: detailOf(p), Facts: facts,
 			Fix: "Copy the URL from the surface's page or from chumbo status: every letter counts. Until the project's ownership is proven, nothing of it is served."}
+	case p.status == http.StatusTooManyRequests:
+		return Finding{Status: Fail, Summary: "Chumbo answers that there were too many requests from here.", Detail: detailOf(p), Facts: facts,
+			Fix: "Run this again when that time is over."}
 	case p.status >= http.StatusInternalServerError:
 		return Finding{Status: Fail, Summary: fmt.Sprintf("The surface answers %d.", p.status), Detail: detailOf(p), Facts: facts,
 			Fix: "Try again; if it stays, look at the server's log for request " + shown(p.header.Get(requestID)) + "."}
@@ -374,7 +377,8 @@ func (v *visit) clients(ctx context.Context) Finding {
 	var blocked []string
 	for _, agent := range clientAgents {
 		p, err := v.call(ctx, agent)
-		if err != nil || p.status != v.status || p.header.Get(requestID) == "" {
+		arrived := err == nil && p.header.Get(requestID) != "" && (p.status == v.status || p.status == http.StatusTooManyRequests)
+		if !arrived { // too many requests of a public surface are Chumbo's own answer
 			blocked = append(blocked, agent)
 		}
 	}

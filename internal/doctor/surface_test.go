@@ -18,6 +18,7 @@ type site struct {
 	resource string // what the metadata names; empty for the right one
 	issuer   string // what the authorization server calls itself; empty for the right one
 	block    func(r *http.Request) bool
+	limit    func(r *http.Request) bool // the surface's own rate
 	redirect string
 
 	scopes         []string // of the metadata
@@ -43,6 +44,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
 	switch r.URL.Path {
 	case "/acme/mcp":
+		if s.limit != nil && r.Method == http.MethodPost && s.limit(r) {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
 		if s.open && (r.Method == http.MethodPost || s.closed) {
 			if r.Method != http.MethodPost {
 				w.WriteHeader(http.StatusMethodNotAllowed)
@@ -198,6 +203,28 @@ func TestField47_FirewallThatTurnsClientsAwayIsNamed(t *testing.T) {
 	f := visitSite(t, &site{block: block}, "/acme/mcp")[doctor.CheckSurfaceClients]
 	if f.Status != doctor.Fail || !strings.Contains(f.Summary, "Edge blocked, origin never saw it") || f.Facts["blocked"] != "python-httpx/0.28.1" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestRateOfAPublicSurfaceIsNoFirewall: a small rate is used up by the visit
+// itself, and what Chumbo answers then comes from no one in front of it.
+func TestRateOfAPublicSurfaceIsNoFirewall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limit  func(r *http.Request) bool
+		check  string
+		status doctor.Status
+	}{
+		"used up on the way": {func(r *http.Request) bool { return strings.Contains(r.UserAgent(), "httpx") }, doctor.CheckSurfaceClients, doctor.Pass},
+		"used up before":     {func(*http.Request) bool { return true }, doctor.CheckSurfaceAnswers, doctor.Fail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := visitSite(t, &site{open: true, closed: true, limit: c.limit}, "/acme/mcp")[c.check]
+			if f.Status != c.status || f.Status == doctor.Fail && !strings.Contains(f.Summary, "too many requests") {
+				t.Errorf("%+v", f)
+			}
+		})
 	}
 }
 
