@@ -290,7 +290,7 @@ func TestConnectPageSaysHowTheSurfaceStands(t *testing.T) {
 		"live":      {func(*ConnectPage) {}, []string{"your Acme account", "deletes or overwrites", "It can change", "/mcp auth acme"}, []string{"Paused", "Read-only for now", "Switched off"}},
 		"paused":    {func(p *ConnectPage) { p.State = tenants.StatePaused }, []string{"Paused.", "Wait until it is back"}, []string{"Read-only for now"}},
 		"read only": {func(p *ConnectPage) { p.State = tenants.StateReadOnly }, []string{"Read-only for now.", "Switched off for now"}, []string{"Paused."}},
-		"public":    {func(p *ConnectPage) { p.SignIn, p.Open = false, true }, []string{"No sign-in is needed", "Choose no authentication"}, []string{"A browser opens", "/mcp auth"}},
+		"public":    {func(p *ConnectPage) { p.SignIn, p.Open = false, true }, []string{"No sign-in is needed", "Choose no authentication, then", "Choose no authentication where"}, []string{"A browser opens", "/mcp auth", "Choose OAuth"}},
 		"both":      {func(p *ConnectPage) { p.Open = true }, []string{"Part of it needs no sign-in"}, nil},
 		"public, bounded": {func(p *ConnectPage) { p.Ways = Ways{Open: true, OpenCalls: 60, OpenTotal: 6000, OpenSeconds: 60} },
 			[]string{"No sign-in is needed", "From one network address 60 calls a minute, and 6,000 from all together."}, []string{"<dt>Sign-in</dt>", "With a key"}},
