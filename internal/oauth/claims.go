@@ -42,7 +42,7 @@ func InvalidActor(ep *tenants.Endpoint) *Challenge { return invalidToken(ep, rea
 // writes the claim means somebody.
 func (o *object) actor() (string, error) {
 	outermost := ""
-	members := o.members
+	members := o.Members
 	for depth := 0; ; depth++ {
 		value, there := members["act"]
 		if !there {
@@ -72,8 +72,8 @@ func StripClaims(claims []byte) (json.RawMessage, error) {
 }
 
 func (o *object) stripped() (json.RawMessage, error) {
-	delete(o.members, userMetadata)
-	rest, err := strict.Marshal(o.members)
+	delete(o.Members, userMetadata)
+	rest, err := strict.Marshal(o.Members)
 	if err != nil {
 		return nil, reasonMalformed
 	}

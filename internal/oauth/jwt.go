@@ -3,14 +3,12 @@ package oauth
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	strict "github.com/go-jose/go-jose/v4/json"
+
+	"github.com/chumbo-dev/chumbo/internal/oauth/claimset"
 )
 
 // algorithms are the signatures accepted. A shared secret is never one: who
@@ -18,10 +16,9 @@ import (
 var algorithms = []jose.SignatureAlgorithm{jose.ES256, jose.RS256, jose.EdDSA}
 
 const (
-	maxHeader    = 2 << 10
-	maxKeyID     = 256
-	maxSubject   = 512
-	latestMoment = 253402300799 // 9999-12-31T23:59:59Z
+	maxHeader  = 2 << 10
+	maxKeyID   = 256
+	maxSubject = 512
 )
 
 // token is a JWT that has been read but not verified.
@@ -87,14 +84,14 @@ func parseHeader(part string) (*token, error) {
 	// RFC 7515 section 4.1.11: what is critical and not understood is refused;
 	// nothing is understood here. b64 and cty would change what is signed.
 	for _, name := range []string{"crit", "b64", "cty"} {
-		if h.has(name) {
+		if h.Has(name) {
 			return nil, reasonMalformed
 		}
 	}
-	typ := h.text("typ")
-	alg := h.text("alg")
-	kid := h.text("kid")
-	if h.wrong || typ != "" && !strings.EqualFold(typ, "JWT") && !strings.EqualFold(typ, "at+jwt") {
+	typ := h.Text("typ")
+	alg := h.Text("alg")
+	kid := h.Text("kid")
+	if h.Wrong || typ != "" && !strings.EqualFold(typ, "JWT") && !strings.EqualFold(typ, "at+jwt") {
 		return nil, reasonMalformed
 	}
 	switch jose.SignatureAlgorithm(alg) {
@@ -116,15 +113,15 @@ func parseClaims(payload []byte) (*claims, error) {
 		return nil, err
 	}
 	c := &claims{
-		issuer: o.text("iss"), subject: o.text("sub"), role: o.text("role"), client: o.text("client_id"),
-		scopes: strings.Fields(o.text("scope")), audience: o.texts("aud"), anonymous: o.flag("is_anonymous"),
-		expires: o.moment("exp"), notBefore: o.moment("nbf"),
+		issuer: o.Text("iss"), subject: o.Text("sub"), role: o.Text("role"), client: o.Text("client_id"),
+		scopes: strings.Fields(o.Text("scope")), audience: o.Texts("aud"), anonymous: o.Flag("is_anonymous"),
+		expires: o.Moment("exp"), notBefore: o.Moment("nbf"),
 	}
-	if issued := o.moment("iat"); issued.After(c.notBefore) {
+	if issued := o.Moment("iat"); issued.After(c.notBefore) {
 		c.notBefore = issued
 	}
-	c.delegated = o.delegatedMethod() || o.has("client_id") || o.has("scope")
-	if o.wrong || c.subject == "" || len(c.subject) > maxSubject || c.expires.IsZero() {
+	c.delegated = o.delegatedMethod() || o.Has("client_id") || o.Has("scope")
+	if o.Wrong || c.subject == "" || len(c.subject) > maxSubject || c.expires.IsZero() {
 		return nil, reasonMalformed
 	}
 	if c.actor, err = o.actor(); err != nil {
@@ -134,85 +131,23 @@ func parseClaims(payload []byte) (*claims, error) {
 	return c, err
 }
 
-// object is a JSON object with typed access. A member of the wrong type sets
-// wrong: a claim that cannot be read is never taken as absent. null counts as
-// absent.
-type object struct {
-	members map[string]any
-	wrong   bool
-}
+// object is a token's header or claims.
+type object struct{ *claimset.Object }
 
 func parseObject(raw []byte) (*object, error) {
-	var members map[string]any
-	decoder := strict.NewDecoder(strings.NewReader(string(raw)))
-	decoder.SetNumberType(strict.UnmarshalJSONNumber)
-	if err := decoder.Decode(&members); err != nil || members == nil {
+	o, err := claimset.Parse(raw)
+	if err != nil {
 		return nil, reasonMalformed
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) { // something follows
-		return nil, reasonMalformed
-	}
-	return &object{members: members}, nil
-}
-
-func (o *object) has(name string) bool { return o.members[name] != nil }
-
-func (o *object) text(name string) string {
-	s, ok := o.members[name].(string)
-	o.wrong = o.wrong || !ok && o.has(name)
-	return s
-}
-
-func (o *object) flag(name string) bool {
-	b, ok := o.members[name].(bool)
-	o.wrong = o.wrong || !ok && o.has(name)
-	return b
-}
-
-// texts reads a string or an array of strings (RFC 7519 section 4.1.3).
-func (o *object) texts(name string) []string {
-	switch v := o.members[name].(type) {
-	case nil:
-		return nil
-	case string:
-		return []string{v}
-	case []any:
-		out := make([]string, 0, len(v))
-		for _, item := range v {
-			s, ok := item.(string)
-			o.wrong = o.wrong || !ok
-			out = append(out, s)
-		}
-		return out
-	}
-	o.wrong = true
-	return nil
-}
-
-// moment reads a NumericDate (RFC 7519 section 2), fractions cut off.
-func (o *object) moment(name string) time.Time {
-	if !o.has(name) {
-		return time.Time{}
-	}
-	number, ok := o.members[name].(strict.Number)
-	if !ok {
-		o.wrong = true
-		return time.Time{}
-	}
-	seconds, err := number.Float64()
-	if err != nil || math.IsNaN(seconds) || seconds < 1 || seconds > latestMoment {
-		o.wrong = true
-		return time.Time{}
-	}
-	return time.Unix(int64(seconds), 0)
+	return &object{o}, nil
 }
 
 // delegatedMethod reports whether the session began as an OAuth client's:
 // amr names oauth_provider/…. It outlives client_id, which a token loses when
 // the client verifies a second factor.
 func (o *object) delegatedMethod() bool {
-	entries, ok := o.members["amr"].([]any)
-	o.wrong = o.wrong || !ok && o.has("amr")
+	entries, ok := o.Members["amr"].([]any)
+	o.Wrong = o.Wrong || !ok && o.Has("amr")
 	for _, entry := range entries {
 		method, _ := entry.(string)
 		if e, ok := entry.(map[string]any); ok {

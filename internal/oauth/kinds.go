@@ -47,9 +47,9 @@ func kindOf(ep *tenants.Endpoint, text string) (kind, error) {
 	if err != nil {
 		return 0, err
 	}
-	issuer := o.text("iss")
+	issuer := o.Text("iss")
 	switch {
-	case o.wrong:
+	case o.Wrong:
 		return 0, reasonMalformed
 	case issuer == "":
 		return 0, reasonIssuer

@@ -103,9 +103,9 @@ func projectToken(c *claims) (ProjectToken, error) {
 	}
 	t := ProjectToken{
 		Subject: c.subject, Client: c.client, Delegated: c.delegated, Role: c.role, Anonymous: c.anonymous, Expires: c.expires,
-		Session: o.text("session_id"), Email: o.text("email"), AAL: o.text("aal"),
+		Session: o.Text("session_id"), Email: o.Text("email"), AAL: o.Text("aal"),
 	}
-	if o.wrong {
+	if o.Wrong {
 		return ProjectToken{}, reasonMalformed
 	}
 	return t, nil

@@ -11,7 +11,7 @@ func readAnswer(body []byte, issuer string, now time.Time) (*claims, error) {
 	if err != nil {
 		return nil, errUnclear
 	}
-	active, ok := o.members["active"].(bool)
+	active, ok := o.Members["active"].(bool)
 	switch {
 	case !ok:
 		return nil, errUnclear

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chumbo-dev/chumbo/internal/oauth/claimset"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -92,7 +93,7 @@ func TestManyScopesCostLittle(t *testing.T) {
 	for n := range 15_000 {
 		words.WriteString(strconv.FormatInt(int64(n), 36) + " ")
 	}
-	o := &object{members: map[string]any{"scope": words.String(), "scp": words.String()}}
+	o := &object{&claimset.Object{Members: map[string]any{"scope": words.String(), "scp": words.String()}}}
 	begun := time.Now()
 	for range 40 {
 		if n := len(o.words("scope", "scp")); n != 15_000 {

@@ -55,12 +55,12 @@ func parseHeader(part string) (*token, error) {
 	// RFC 7515 section 4.1.11: what is critical and not understood is refused;
 	// nothing is understood here. b64 and cty would change what is signed.
 	for _, name := range []string{"crit", "b64", "cty"} {
-		if h.has(name) {
+		if h.Has(name) {
 			return nil, denyMalformed
 		}
 	}
-	typ, alg, kid := h.text("typ"), jose.SignatureAlgorithm(h.text("alg")), h.text("kid")
-	if h.wrong || len(kid) > maxKeyID || !accessType(typ) {
+	typ, alg, kid := h.Text("typ"), jose.SignatureAlgorithm(h.Text("alg")), h.Text("kid")
+	if h.Wrong || len(kid) > maxKeyID || !accessType(typ) {
 		return nil, denyMalformed
 	}
 	switch {
