@@ -111,3 +111,23 @@ func TestLongKeyIsNotRepeatedForEveryProblemBelowIt(t *testing.T) {
 		t.Fatalf("%d problems with %d bytes of paths", len(problems), size)
 	}
 }
+
+// TestNoRuleIsLeftOutInSilence: what its author wrote to close a tool closes
+// it, or stops the file.
+func TestNoRuleIsLeftOutInSilence(t *testing.T) {
+	t.Parallel()
+	for _, keys := range []string{
+		"visible: {}", "permission: {}", "aal: {}", "scopes: {}", "allow: {}", "allow: []", "visible: ~", "visible: ''", "visible: { get: 'false' }",
+		"visible: { list: }", "visible: { List: 'false' }", "Visible: 'false'", "allow: { list: 'true', rule: 'true' }", "allow: { list: {} }", "privileged: true",
+		"aal: AAL2", "aal: aal1", "aal: { list: [aal2] }", "visible: [ 'false' ]", "allow: { reason: No. }", "visible: 'true', visible: 'false'",
+	} {
+		c, problems := Compile([]byte("version: 1\ntitle: T\naccess: { mode: oauth }\nauthorizer: { rpc: nope }\ntools:\n  - { table: customers, columns: [id], operations: [list], "+keys+" }\n"), loadSnapshot(t), known())
+		said := false
+		for _, p := range problems {
+			said = said || p.Severity == SeverityError && p.Line == 6
+		}
+		if c != nil || !said {
+			t.Errorf("%s: compiled %t, %v", keys, c != nil, problems)
+		}
+	}
+}

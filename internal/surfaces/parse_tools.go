@@ -252,7 +252,7 @@ func (r *reader) byOperation(m mapping, key string, rule textRule, s *TableSpec,
 	if n.Kind != yaml.MappingNode {
 		return r.scalar(n, at, key, rule)
 	}
-	sub, _ := r.mapping(n, at, key, operationKeys)
+	sub := r.mappingByOperation(n, at, key)
 	for _, name := range sub.names {
 		o := r.operationOf(sub, name, s)
 		if o == nil {
@@ -263,6 +263,16 @@ func (r *reader) byOperation(m mapping, key string, rule textRule, s *TableSpec,
 		}
 	}
 	return Text{}, false
+}
+
+// mappingByOperation reads a mapping by operation. One that is empty would leave open
+// what its author meant to close.
+func (r *reader) mappingByOperation(n *yaml.Node, at place, key string) mapping {
+	sub, ok := r.mapping(n, at, key, operationKeys)
+	if ok && len(n.Content) == 0 {
+		r.errorf(at, "%s is an empty mapping, so it says nothing of any operation: give it a value or leave the key out", key)
+	}
+	return sub
 }
 
 func (r *reader) operationOf(sub mapping, name string, s *TableSpec) *OperationSpec {
@@ -291,7 +301,7 @@ func (r *reader) scopesByOperation(m mapping, s *TableSpec) {
 		}
 		return
 	}
-	sub, _ := r.mapping(n, at, "scopes", operationKeys)
+	sub := r.mappingByOperation(n, at, "scopes")
 	for _, name := range sub.names {
 		if o := r.operationOf(sub, name, s); o != nil {
 			o.Scopes = r.scopes(sub, name)
