@@ -86,7 +86,7 @@ func (r *toolRunner) ask(ctx context.Context, c *call, fn *surfaces.Function, ar
 	}
 	var answer *supabase.Error
 	if errors.As(err, &answer) && answer.TokenRefused() {
-		r.explainToken(c) // a token whose time is over ends in a challenge
+		_ = r.explainToken(c) // a token whose time is over ends in a challenge
 	}
 	return nil, err
 }
