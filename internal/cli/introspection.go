@@ -52,7 +52,7 @@ func (s *session) showIntrospection(ctx context.Context, slug string) error {
 	}
 	s.printer.data = map[string]any{"surface": have.Slug, "set": answer.Set, "updated_at": answer.UpdatedAt}
 	if !answer.Set {
-		s.printer.done(have.Slug, "surface %s keeps no introspection secret", have.Slug)
+		s.printer.done(have.Slug, "surface %s keeps no introspection secret; chumbo introspection set keeps one", have.Slug)
 		return nil
 	}
 	s.printer.done(have.Slug, "surface %s keeps an introspection secret%s", have.Slug, since(answer.UpdatedAt))
@@ -82,7 +82,26 @@ func (s *session) setIntrospection(ctx context.Context, slug string) error {
 	}
 	s.printer.data = map[string]any{"surface": have.Slug, "set": answer.Set, "updated_at": answer.UpdatedAt}
 	s.printer.done(have.Slug, "surface %s keeps the secret, sealed; it is never shown again", have.Slug)
+	if live, err := w.access(ctx, have.Slug, have.LiveRevision); err == nil && live.Issuer.Introspection == nil {
+		s.printer.step(step{
+			ID: have.Slug + ":introspection", Status: "warn", Message: "what is live of surface " + have.Slug + " introspects no tokens yet",
+			Fix: "add access.introspection to " + fileOf(have.Slug).path + ", then chumbo push " + have.Slug,
+		})
+	}
 	return nil
+}
+
+// warnOfSecret says so where opaque tokens cannot be checked for want of the
+// client's secret. It is advice: when it cannot be told, nothing is said.
+func (s *session) warnOfSecret(ctx context.Context, w *workplace, surface string) {
+	var answer introspectionAnswer
+	if err := w.client.do(ctx, http.MethodGet, w.surface(surface)+"/introspection", nil, &answer); err != nil || answer.Set {
+		return
+	}
+	s.printer.step(step{
+		ID: surface + ":introspection", Status: "warn", Message: "no secret is kept to introspect tokens with, so opaque tokens are not admitted",
+		Fix: "chumbo introspection set --surface " + surface,
+	})
 }
 
 func (s *session) clearIntrospection(ctx context.Context, slug string) error {

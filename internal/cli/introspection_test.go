@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 // introspects makes the server know main and answer about its secret.
@@ -133,3 +135,38 @@ func TestIntrospectionIsShownAndCleared(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
+
+// TestIntrospectionSecretAndFileMissEachOther: each is told of where it stands
+// without the other.
+func TestIntrospectionSecretAndFileMissEachOther(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		access  map[string]any
+		set     bool
+		command string
+		says    string // empty: nothing of the kind
+	}{
+		"a secret that no file asks for": {map[string]any{"modes": []string{"oauth"}}, true, "introspection", "introspects no tokens yet"},
+		"a secret that a file asks for":  {external, true, "introspection", ""},
+		"a file without a secret":        {external, false, "push", "chumbo introspection set --surface main"},
+		"a file with its secret":         {external, true, "push", ""},
+	} {
+		f := newFakeServer(t)
+		introspects(f)
+		offers(f, "main", planOf(surfaces.ChangeSafe, map[string]any{"same": true}))
+		f.on("GET /projects/acme/surfaces", map[string]any{"surfaces": []any{map[string]any{"slug": "main", "live_revision": 3, "urls": []string{"https://mcp.example.test/acme/mcp"}}}})
+		f.on("GET /projects/acme/surfaces/main/revisions/3", map[string]any{"access": c.access})
+		f.on("GET /projects/acme/surfaces/main/introspection", map[string]any{"set": c.set})
+		d, args := linked(t, f, "main"), []string{c.command}
+		if c.command == "introspection" {
+			d.env.In, args = strings.NewReader(issuersSecret), append(args, "set")
+		}
+		code, out, errs := d.chumbo(t, args...)
+		if code != 0 || c.says == "" && strings.Contains(out, "warn") {
+			t.Errorf("%s: exit %d: %s%s", name, code, out, errs)
+		}
+		wants(t, out, c.says)
+	}
+}
+
+var external = map[string]any{"modes": []string{"oauth"}, "issuer": map[string]any{"introspection": map[string]any{"client_id": "chumbo"}}}

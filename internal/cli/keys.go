@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -183,24 +184,39 @@ func (s *session) createKey(ctx context.Context, slug string, f keyFlags) error 
 	return nil
 }
 
+// Ways in, as access.mode names them.
+const (
+	modeOAuth  = "oauth"
+	modeKey    = "api-key"
+	modePublic = "public"
+)
+
+// access is what a revision says of who may call, as far as advice goes by it.
+type access struct {
+	Modes  []string `json:"modes"`
+	Issuer struct {
+		Introspection *struct{} `json:"introspection"`
+	} `json:"issuer"`
+}
+
+// access is that of a revision; the zero one of revision 0.
+func (w *workplace) access(ctx context.Context, surface string, revision int) (access, error) {
+	var published struct {
+		Access access `json:"access"`
+	}
+	if revision == 0 {
+		return access{}, nil
+	}
+	err := w.client.do(ctx, http.MethodGet, w.surface(surface)+"/revisions/"+strconv.Itoa(revision), nil, &published)
+	return published.Access, err
+}
+
 // warnOfMode says so where what is live takes no keys. It is advice: when it
 // cannot be told, nothing is said.
 func (s *session) warnOfMode(ctx context.Context, w *workplace, have surface) {
-	var live struct {
-		Access struct {
-			Modes []string `json:"modes"`
-		} `json:"access"`
-	}
-	if have.LiveRevision > 0 {
-		err := w.client.do(ctx, http.MethodGet, w.surface(have.Slug)+"/revisions/"+strconv.Itoa(have.LiveRevision), nil, &live)
-		if err != nil {
-			return
-		}
-	}
-	for _, mode := range live.Access.Modes {
-		if mode == "api-key" {
-			return
-		}
+	live, err := w.access(ctx, have.Slug, have.LiveRevision)
+	if err != nil || slices.Contains(live.Modes, modeKey) {
+		return
 	}
 	s.printer.step(step{
 		ID: have.Slug + ":mode", Status: "warn", Message: "what is live of surface " + have.Slug + " takes no keys yet",

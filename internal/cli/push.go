@@ -343,7 +343,7 @@ func (s *session) publish(ctx context.Context, w *workplace, r *pushed) error {
 		verdict += " again"
 	}
 	s.printer.done(r.Surface, "%s: %s", r.File, verdict)
-	s.showServed(w, r)
+	s.showServed(ctx, w, r)
 	return nil
 }
 
@@ -367,12 +367,12 @@ func (s *session) showUnchanged(ctx context.Context, w *workplace, r *pushed) er
 	}
 	r.Revision = r.Live.number()
 	s.printer.done(r.Surface, "%s: unchanged, revision %d is live", r.File, r.Revision)
-	s.showServed(w, r)
+	s.showServed(ctx, w, r)
 	return nil
 }
 
 // showServed says where the surface is, and what keeps people from it.
-func (s *session) showServed(w *workplace, r *pushed) {
+func (s *session) showServed(ctx context.Context, w *workplace, r *pushed) {
 	for i, note := range r.Notes {
 		s.printer.step(step{ID: fmt.Sprintf("%s:note:%d", r.Surface, i+1), Status: "warn", Message: note})
 	}
@@ -381,6 +381,21 @@ func (s *session) showServed(w *workplace, r *pushed) {
 	}
 	s.printer.line("      %s", r.URLs[0])
 	if len(r.Notes) > 0 {
+		return
+	}
+	// Where the modes cannot be told, it is what most surfaces want.
+	live, err := w.access(ctx, r.Surface, r.Revision)
+	modes := live.Modes
+	if live.Issuer.Introspection != nil {
+		s.warnOfSecret(ctx, w, r.Surface)
+	}
+	switch {
+	case err != nil || len(modes) == 0 || slices.Contains(modes, modeOAuth) || slices.Contains(modes, modePublic):
+	case slices.Contains(modes, modeKey):
+		s.printer.line("      Next: make a key for each application that calls it: chumbo keys create --surface %s --name …", r.Surface)
+		return
+	default:
+		s.printer.line("      Next: call it from your backend with the access token of the signed-in user, as Authorization: Bearer …")
 		return
 	}
 	add := "claude mcp add --transport http " + serverName(w.link.Project, r.Surface) + " " + r.URLs[0]

@@ -196,8 +196,13 @@ func TestSeriousFindingStopsAPushUnlessOverridden(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
-	requests := f.saw()
-	wants(t, requests[len(requests)-1].body, `"overrides":[{"finding":"`+id+`","reason":"an import of ours = ok"}]`)
+	var body string
+	for _, r := range f.saw() {
+		if r.what == publishMain {
+			body = r.body
+		}
+	}
+	wants(t, body, `"overrides":[{"finding":"`+id+`","reason":"an import of ours = ok"}]`)
 }
 
 func TestPinnedSurfaceIsNotPushed(t *testing.T) {
@@ -221,4 +226,35 @@ func TestUnchangedFileIsNotPublishedAgain(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	wants(t, out, "unchanged, revision 3 is live", "--transport http acme https://mcp.example.test/acme/mcp")
+}
+
+// TestPushSaysWhatComesNextByTheWaysIn: a client that cannot sign in has no use
+// for the address alone.
+func TestPushSaysWhatComesNextByTheWaysIn(t *testing.T) {
+	t.Parallel()
+	const add = "claude mcp add"
+	for name, c := range map[string]struct {
+		modes []string
+		says  string
+		adds  bool
+	}{
+		"sign-in":         {[]string{"oauth", "api-key"}, add, true},
+		"public":          {[]string{"public"}, add, true},
+		"keys":            {[]string{"bearer", "api-key"}, "chumbo keys create --surface main --name", false},
+		"sessions":        {[]string{"bearer"}, "access token of the signed-in user", false},
+		"a server of old": {nil, add, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFakeServer(t)
+			offers(f, "main", planOf(surfaces.ChangeSafe, map[string]any{"same": true}))
+			f.on("GET /projects/acme/surfaces", map[string]any{"surfaces": []map[string]any{{"slug": "main", "urls": []string{"https://mcp.example.test/acme/mcp"}, "live_revision": 3}}})
+			f.on("GET /projects/acme/surfaces/main/revisions/3", map[string]any{"access": map[string]any{"modes": c.modes}})
+			code, out, errs := linked(t, f, "main").chumbo(t, "push")
+			if code != 0 || strings.Contains(out, add) != c.adds {
+				t.Errorf("exit %d: %s%s", code, out, errs)
+			}
+			wants(t, out, c.says)
+		})
+	}
 }
