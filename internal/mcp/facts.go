@@ -31,9 +31,9 @@ type facts struct {
 
 	claims, context, scopes fetch
 
-	said   map[*policy.Rule]bool // by visible rules whose answer is the same for every tool
-	tools  map[*tool]judgement   // see revision.judge
-	logged bool                  // that something could not be decided
+	said   map[question]bool   // by visible rules whose answer is the same for several tools
+	tools  map[*tool]judgement // see revision.judge
+	logged bool                // that something could not be decided
 }
 
 // fetch is whether a fact was asked for, and what came of it.
@@ -75,7 +75,7 @@ func (c *call) needClaims(ctx context.Context, log *slog.Logger) error {
 		if !hasClaims(c.caller.Key.Mode) {
 			return errUndecided
 		}
-		claims, err := c.caller.PolicyClaims(ctx)
+		claims, err := c.caller.RuleClaims(ctx)
 		if err != nil {
 			return c.sorted(log, "claims", err)
 		}

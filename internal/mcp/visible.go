@@ -151,13 +151,25 @@ func (r *revision) shown(ctx context.Context, c *call, t *tool) judgement {
 	return judgement{verdict: allowed}
 }
 
-// shows asks a visible rule, once per request where its answer is the same for
-// every tool.
+// question is a visible rule, asked about tools of one meta; empty where the
+// rule does not read it.
+type question struct {
+	rule *policy.Rule
+	meta string
+}
+
+// shows asks a visible rule, once per request for all tools that it must answer
+// alike.
 func (r *revision) shows(ctx context.Context, c *call, rule *policy.Rule, t *tool) (bool, error) {
-	if rule.Uses().Tool {
+	uses := rule.Uses()
+	if uses.Tool {
 		return r.asks(ctx, c, rule, t, nil)
 	}
-	if holds, done := c.facts.said[rule]; done {
+	asked := question{rule: rule}
+	if uses.Meta {
+		asked.meta = string(t.spec.Meta)
+	}
+	if holds, done := c.facts.said[asked]; done {
 		return holds, nil
 	}
 	holds, err := r.asks(ctx, c, rule, t, nil)
@@ -165,9 +177,9 @@ func (r *revision) shows(ctx context.Context, c *call, rule *policy.Rule, t *too
 		return false, err
 	}
 	if c.facts.said == nil {
-		c.facts.said = map[*policy.Rule]bool{}
+		c.facts.said = map[question]bool{}
 	}
-	c.facts.said[rule] = holds
+	c.facts.said[asked] = holds
 	return holds, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/id"
+	"github.com/chumbo-dev/chumbo/internal/policy"
 	"github.com/chumbo-dev/chumbo/internal/seal"
 )
 
@@ -46,7 +47,8 @@ type Caller struct {
 	Expires time.Time       // of the credential; zero where it does not expire, and for public
 	Scopes  []string        // granted to the credential, and those of the claim of access.scopes_from
 	Role    string          // role claim; "anon" for whoever is no user of the project
-	Claims  json.RawMessage // of direct, bearer and external, without user_metadata; see PolicyClaims
+	Claims  json.RawMessage // of direct, bearer and external, without user_metadata; see RuleClaims
+	Rules   *policy.Claims  // the same, where they are remembered with the token
 
 	Actor string // who acts for the subject: the outermost act.sub (RFC 8693 section 4.1); empty without one
 
@@ -88,6 +90,19 @@ func (c *Caller) PolicyClaims(ctx context.Context) (json.RawMessage, error) {
 		return c.Session.Claims(ctx)
 	}
 	return c.Claims, nil
+}
+
+// RuleClaims are PolicyClaims for rules, parsed once for a token that is
+// remembered.
+func (c *Caller) RuleClaims(ctx context.Context) (*policy.Claims, error) {
+	if c.Session == nil && c.Rules != nil {
+		return c.Rules, nil
+	}
+	claims, err := c.PolicyClaims(ctx)
+	if err != nil || claims == nil {
+		return nil, err
+	}
+	return policy.NewClaims(claims), nil
 }
 
 // ProjectToken is the project's own token for calls as this caller. Errors as

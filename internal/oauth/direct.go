@@ -41,6 +41,7 @@ func (a *Authenticator) user(ctx context.Context, ep *tenants.Endpoint, key toke
 		Scopes:  v.claims.scopes,
 		Role:    v.claims.role,
 		Claims:  v.claims.rest,
+		Rules:   v.claims.rules,
 		Actor:   v.claims.actor,
 	}
 	if mode == ModeDirect {

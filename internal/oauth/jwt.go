@@ -9,6 +9,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/chumbo-dev/chumbo/internal/oauth/claimset"
+	"github.com/chumbo-dev/chumbo/internal/policy"
 )
 
 // algorithms are the signatures accepted. A shared secret is never one: who
@@ -44,7 +45,8 @@ type claims struct {
 	notBefore time.Time // the later of nbf and iat; zero when neither is there
 	// rest is the whole claims object without user_metadata, which users can
 	// write themselves and which must therefore decide nothing.
-	rest json.RawMessage
+	rest  json.RawMessage
+	rules *policy.Claims // the same, for rules
 }
 
 // parseToken reads a compact JWS with JSON claims. Names are case-sensitive
@@ -127,8 +129,11 @@ func parseClaims(payload []byte) (*claims, error) {
 	if c.actor, err = o.actor(); err != nil {
 		return nil, err
 	}
-	c.rest, err = o.stripped()
-	return c, err
+	if c.rest, err = o.stripped(); err != nil {
+		return nil, err
+	}
+	c.rules = policy.NewClaims(c.rest)
+	return c, nil
 }
 
 // object is a token's header or claims.

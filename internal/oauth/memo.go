@@ -13,6 +13,7 @@ const (
 	rejectedFor   = 10 * time.Second
 	rejectedLimit = 16384
 	entryOverhead = 640 // bytes of an entry besides its claims, about
+	parsedFactor  = 4   // of claims as rules read them, against their JSON
 	textOverhead  = 16  // of a text besides what is in it
 )
 
@@ -66,9 +67,9 @@ func newMemo(now func() time.Time, maxBytes int) (*memo, error) {
 }
 
 // weightOf is how many bytes an entry takes, about. A scope of one letter takes
-// much more than it has.
+// much more than it has, and claims that rules read are there once more, parsed.
 func weightOf(c *claims) uint32 {
-	return uint32(entryOverhead + len(c.rest) + textOverhead*(len(c.scopes)+len(c.audience)))
+	return uint32(entryOverhead + (1+parsedFactor)*len(c.rest) + textOverhead*(len(c.scopes)+len(c.audience)))
 }
 
 func (m *memo) get(k tokenKey) *verified {

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -62,18 +63,46 @@ type Facts struct {
 	args   lazy
 }
 
+// Claims are those of a token, parsed at their first use and never again: whoever
+// remembers a token keeps them beside it. Safe for concurrent use.
+type Claims struct {
+	raw    json.RawMessage
+	once   sync.Once
+	parsed map[string]any // never to be changed
+	err    error
+}
+
+// NewClaims are the claims in a JSON object. user_metadata is taken out again
+// here.
+func NewClaims(raw json.RawMessage) *Claims { return &Claims{raw: raw} }
+
+// object is the claims, parsed. nil claims are absent.
+func (c *Claims) object() (map[string]any, error) {
+	if c == nil || c.raw == nil {
+		return nil, errAbsent
+	}
+	c.once.Do(func() {
+		l := lazy{raw: c.raw}
+		if c.parsed, c.err = l.object(); c.err == nil {
+			delete(c.parsed, claimUserMetadata)
+		}
+	})
+	return c.parsed, c.err
+}
+
 // shared is what a request's calls have in common.
 type shared struct {
-	claims, context lazy
-	scopes          []string
-	spent           uint64 // cost of the rules asked so far
+	claims  *Claims // nil: absent
+	context lazy
+	scopes  []string
+	spent   uint64 // cost of the rules asked so far
 }
 
 // Read makes an Input ready. Nothing is parsed before a rule reads it.
 func Read(in Input) *Facts {
 	return &Facts{
 		in: in, args: lazy{raw: in.Arguments},
-		shared: &shared{claims: lazy{raw: in.Claims}, context: lazy{raw: in.Context}, scopes: in.Scopes},
+		shared: &shared{claims: NewClaims(in.Claims), context: lazy{raw: in.Context}, scopes: in.Scopes},
 	}
 }
 
@@ -86,7 +115,7 @@ func (f *Facts) With(arguments json.RawMessage) *Facts {
 }
 
 // SetClaims says what the claims are, where Read was not told.
-func (f *Facts) SetClaims(claims json.RawMessage) { f.shared.claims = lazy{raw: claims} }
+func (f *Facts) SetClaims(claims *Claims) { f.shared.claims = claims }
 
 // SetContext says what the context is, where Read was not told.
 func (f *Facts) SetContext(context json.RawMessage) { f.shared.context = lazy{raw: context} }
@@ -154,11 +183,9 @@ func (l *lazy) object() (map[string]any, error) {
 // where the expression would get around reading it.
 func (f *Facts) readable(u Uses) error {
 	if u.Claims {
-		claims, err := f.shared.claims.object()
-		if err != nil {
+		if _, err := f.shared.claims.object(); err != nil {
 			return &factError{nameClaims, err}
 		}
-		delete(claims, claimUserMetadata)
 	}
 	if u.Context {
 		if _, err := f.shared.context.value(); err != nil {

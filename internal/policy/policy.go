@@ -59,7 +59,8 @@ type Uses struct {
 	Context bool
 	Args    bool
 	Scopes  bool
-	Tool    bool // its answer may differ from tool to tool
+	Meta    bool // tool.meta: its answer is the same for tools whose meta is
+	Tool    bool // anything else of the tool: its answer may differ from tool to tool
 	Email   bool // the email claim, which Supabase lets users change
 }
 

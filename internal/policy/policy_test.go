@@ -212,7 +212,8 @@ func TestUses(t *testing.T) {
 		`claims.app_metadata.email == "x"`:     {Claims: true},
 		`context.email == "x"`:                 {Context: true},
 		`args.id == 1 && "x" in scopes`:        {Args: true, Scopes: true},
-		`tool.meta.tier == claims.x`:           {Tool: true, Claims: true},
+		`tool.meta.tier == claims.x`:           {Meta: true, Claims: true},
+		`tool.meta.x == tool.name`:             {Meta: true, Tool: true},
 		`tool.name == "x"`:                     {Tool: true},
 		`tool.read_only || context.x`:          {Tool: true, Context: true},
 		`scopes.exists(s, s == context.scope)`: {Scopes: true, Context: true},
@@ -231,7 +232,7 @@ func TestFactsAreParsedOnceAndOnlyWhenRead(t *testing.T) {
 	if ok, err := mustCompile(t, Allow, `subject == "alice"`).Holds(t.Context(), f, nil); !ok || err != nil {
 		t.Fatalf("%v, %v", ok, err)
 	}
-	if f.shared.claims.done || f.args.done || f.shared.context.done {
+	if f.shared.claims.parsed != nil || f.args.done || f.shared.context.done {
 		t.Error("something is parsed that nobody reads")
 	}
 	claims := mustCompile(t, Allow, `claims.sub == "alice"`)
@@ -241,7 +242,7 @@ func TestFactsAreParsedOnceAndOnlyWhenRead(t *testing.T) {
 			t.Fatalf("%v, %v", ok, err)
 		}
 	}
-	if !f.shared.claims.done || f.args.done || call.args.done {
+	if f.shared.claims.parsed == nil || f.args.done || call.args.done {
 		t.Error("claims are not parsed once for all calls")
 	}
 	if ok, _ := mustCompile(t, Allow, `args.id == 8`).Holds(t.Context(), call, nil); !ok {
@@ -250,7 +251,7 @@ func TestFactsAreParsedOnceAndOnlyWhenRead(t *testing.T) {
 	if ok, _ := mustCompile(t, Allow, `args.id == 7`).Holds(t.Context(), f, nil); !ok {
 		t.Error("the first call reads the other's arguments")
 	}
-	f.SetClaims(json.RawMessage(`{"sub":"bob"}`))
+	f.SetClaims(NewClaims(json.RawMessage(`{"sub":"bob"}`)))
 	f.SetContext(json.RawMessage(`{"org":"b"}`))
 	if ok, _ := mustCompile(t, Allow, `claims.sub == "bob" && context.org == "b"`).Holds(t.Context(), call, nil); !ok {
 		t.Error("what is set later is not read")

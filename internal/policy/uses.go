@@ -28,6 +28,8 @@ func usesOf(checked *cel.Ast) Uses {
 			u.Args = true
 		case name == nameScopes:
 			u.Scopes = true
+		case name == nameToolMeta:
+			u.Meta = true
 		case strings.HasPrefix(name, nameTool):
 			u.Tool = true
 		}
