@@ -49,7 +49,8 @@ type tool struct {
 
 	visible *policy.Rule // of its own; nil for none
 	allow   *allowRule
-	about   *policy.Tool // what rules read of it
+	about   *policy.Tool        // what rules read of it
+	exact   map[string]spelling // arguments that rules see in one spelling
 
 	modern *mcp.Tool // 2025-11-25 and later
 	legacy *mcp.Tool // before: no $schema
@@ -174,7 +175,7 @@ func (s *revisions) addTool(r *revision, compiler ruleCompiler, spec *surfaces.T
 	if err != nil {
 		return nil, err
 	}
-	t = &tool{spec: spec, effect: spec.Effect(), input: schema, modern: wireTool(spec)}
+	t = &tool{spec: spec, effect: spec.Effect(), input: schema, exact: exactArguments(spec), modern: wireTool(spec)}
 	t.legacy = withoutDialect(t.modern)
 	if err := compiler.toolRules(t, r.rules); err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 			c.outcome.errorKind = e.Kind.String()
 			return (&toolError{kind: e.Kind.String(), detail: e.Message, issues: e.Issues}).result(c.requestID), nil
 		}
-		told, err := r.permits(ctx, c, t, arguments)
+		told, err := r.permits(ctx, c, t, canonical(arguments, t.exact))
 		switch {
 		case err != nil:
 			return nil, err

@@ -1,0 +1,46 @@
+package mcp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
+)
+
+func TestExactArgumentsHaveOneSpelling(t *testing.T) {
+	t.Parallel()
+	exact := map[string]spelling{"id": exactNumber, "who": lowerText}
+	for given, want := range map[string]string{
+		`{"id":7}`: `{"id":"7"}`, `{"id":"7"}`: `{"id":"7"}`, `{"id":"007"}`: `{"id":"7"}`, `{"id":7.0}`: `{"id":"7"}`, `{"id":"+7"}`: `{"id":"7"}`,
+		`{"id":-0}`: `{"id":"0"}`, `{"id":70e-1}`: `{"id":"7"}`, `{"id":"1.50"}`: `{"id":"1.5"}`, `{"id":9007199254740993}`: `{"id":"9007199254740993"}`,
+		`{ "id" : [ 7, "08", null ] , "n":"007"}`:        `{"id":["7","8",null],"n":"007"}`,
+		`{"who":"A11CE000-0000-4000-8000-00000000000A"}`: `{"who":"a11ce000-0000-4000-8000-00000000000a"}`, `{"who":7}`: `{}`,
+		`{"id":null}`:    `{"id":null}`,
+		`{"\u0069d": 7}`: `{"id":"7"}`,
+		// What is no number is left out: a rule that reads it refuses.
+		`{"id":"NaN"}`: `{}`, `{"id":"0x7"}`: `{}`, `{"id":"7/1"}`: `{}`, `{"id":" 7"}`: `{}`, `{"id":true}`: `{}`, `{"id":{"a":7}}`: `{}`,
+		`{"id":[7,"x"],"a":1}`: `{"a":1}`, `{"id":"1e9999"}`: `{}`, `{"id":""}`: `{}`,
+		`{"id":"` + strings.Repeat("9", 500) + `"}`: `{}`,
+	} {
+		if got := string(canonical([]byte(given), exact)); got != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+	if got := string(canonical([]byte(`{"id": 7}`), nil)); got != `{"id": 7}` {
+		t.Errorf("a tool without such arguments: %s", got)
+	}
+}
+
+func TestWhichArgumentsAreExact(t *testing.T) {
+	t.Parallel()
+	id, name := surfaces.Column{Name: "id", SQLType: "int8"}, surfaces.Column{Name: "name", SQLType: "text"}
+	for what, spec := range map[string]*surfaces.Tool{
+		"rpc":  {RPC: &surfaces.RPCPlan{Arguments: []surfaces.Argument{{Name: "id", SQLType: "numeric"}, {Name: "name", SQLType: "text"}}}},
+		"get":  {Get: &surfaces.GetPlan{Key: []surfaces.Column{id, name}}},
+		"list": {List: &surfaces.ListPlan{Filters: []surfaces.Filter{{Argument: "id", Column: id}, {Argument: "name", Column: name}}}},
+	} {
+		if got := exactArguments(spec); len(got) != 1 || got["id"] == nil {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
