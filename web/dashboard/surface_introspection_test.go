@@ -19,9 +19,9 @@ access:
   audience: [crm-api]
   introspection: { client_id: chumbo-at-the-issuer }
 tools:
-  - rpc: customer_summary
-    tool: customers_summary
-    description: How many customers there are and what they owe by status.
+  - rpc: greet
+    tool: greet
+    description: Says hello.
 `
 
 func TestIntrospectionSecretIsWrittenAndNeverShown(t *testing.T) {
