@@ -3,7 +3,6 @@ package oauth
 import (
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -111,11 +110,6 @@ func takesExternal(ep *tenants.Endpoint) bool {
 }
 
 // ownURL reports whether the text is one of the surface's URLs, byte for byte.
-func ownURL(ep *tenants.Endpoint, text string) bool {
-	if !looksLikeURL(text) {
-		return false
-	}
-	return text == ep.Resource.URL() || slices.ContainsFunc(ep.URLs, func(r tenants.Resource) bool { return r.URL() == text })
-}
+func ownURL(ep *tenants.Endpoint, text string) bool { return looksLikeURL(text) && ep.HasURL(text) }
 
 func looksLikeURL(s string) bool { return strings.Contains(s, "://") }

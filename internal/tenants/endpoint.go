@@ -41,6 +41,11 @@ func (e *Endpoint) CanGrant(scope string) bool {
 	return slices.Contains(e.Project.ScopesSupported, scope)
 }
 
+// HasURL reports whether the text is one of the surface's URLs, byte for byte.
+func (e *Endpoint) HasURL(text string) bool {
+	return text == e.Resource.URL() || slices.ContainsFunc(e.URLs, func(r Resource) bool { return r.URL() == text })
+}
+
 // ProjectRef is what a request needs to know of a project.
 type ProjectRef struct {
 	ID              id.Project

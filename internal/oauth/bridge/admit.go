@@ -126,15 +126,12 @@ func denialOf(err error) error {
 // meantFor reports what keeps a token from ep: a token is for one surface,
 // and good at every URL of it.
 func meantFor(ep *tenants.Endpoint, c accessClaims) error {
-	own := func(text string) bool {
-		return text == ep.Resource.URL() || slices.ContainsFunc(ep.URLs, func(r tenants.Resource) bool { return r.URL() == text })
-	}
 	switch {
 	case c.Surface != ep.Surface:
 		return denySurface
-	case !own(c.Issuer):
+	case !ep.HasURL(c.Issuer):
 		return denyIssuer
-	case !slices.ContainsFunc(c.Audience, own):
+	case !slices.ContainsFunc(c.Audience, ep.HasURL):
 		return denyAudience
 	}
 	return nil

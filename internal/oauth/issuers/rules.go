@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
@@ -48,8 +47,8 @@ func caller(ep *tenants.Endpoint, c *claims) (*oauth.Caller, error) {
 		},
 		Expires: c.expires, Scopes: scopesOf(ep, c), Role: "anon", Claims: c.rest, Actor: c.actor,
 	}
-	if missing := who.Missing(ep.Access.Require); len(missing) > 0 {
-		return nil, missingScope(ep, missing)
+	if err := oauth.RequireScopes(ep, who); err != nil {
+		return nil, err
 	}
 	return who, nil
 }
@@ -62,7 +61,7 @@ func admitted(ep *tenants.Endpoint, issuer *surfaces.ExternalIssuer, c *claims) 
 	switch {
 	case len(issuer.Audience) > 0 && !slices.ContainsFunc(issuer.Audience, func(want string) bool { return slices.Contains(c.audience, want) }):
 		return denyAudience
-	case len(issuer.Audience) == 0 && slices.ContainsFunc(c.audience, func(entry string) bool { return looksLikeURL(entry) && !ownURL(ep, entry) }):
+	case len(issuer.Audience) == 0 && slices.ContainsFunc(c.audience, func(entry string) bool { return looksLikeURL(entry) && !ep.HasURL(entry) }):
 		return denyAudience
 	case c.client == "" && (len(issuer.Audience) == 0 || len(issuer.Clients) > 0):
 		return denyNoClient
@@ -83,19 +82,4 @@ func scopesOf(ep *tenants.Endpoint, c *claims) []string {
 	return once(slices.Concat(c.scopes, more))
 }
 
-// missingScope asks for the scopes of access.require where a sign-in can bring
-// them, and refuses plainly where a new sign-in would bring nothing.
-func missingScope(ep *tenants.Endpoint, missing []string) error {
-	for _, scope := range missing {
-		if !ep.CanGrant(scope) {
-			return fault.New(fault.Forbidden, "insufficient_scope", "The access token lacks a scope that is needed here.")
-		}
-	}
-	return oauth.InsufficientScope(ep, nil)
-}
-
 func looksLikeURL(s string) bool { return strings.Contains(s, "://") }
-
-func ownURL(ep *tenants.Endpoint, entry string) bool {
-	return entry == ep.Resource.URL() || slices.ContainsFunc(ep.URLs, func(r tenants.Resource) bool { return r.URL() == entry })
-}
