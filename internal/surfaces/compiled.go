@@ -10,11 +10,12 @@ import (
 // when a newer one is published.
 //
 // Format 2 added access beyond oauth and public, and policy. A server that knows
-// only 1 would serve such a revision without its rules.
-const Format = 2
+// only 1 would serve such a revision without its rules. Format 3 added writes,
+// search, embeds and operators on arrays; what 2 says means the same in it.
+const Format = 3
 
 // KnownFormat reports whether this version can serve a compiled form.
-func KnownFormat(n int) bool { return n == 1 || n == Format }
+func KnownFormat(n int) bool { return n >= 1 && n <= Format }
 
 // Compiled is a revision ready to serve: everything a call needs, nothing that
 // has to be looked up again. It is immutable once stored.
@@ -182,9 +183,43 @@ type Tool struct {
 	Meta       json.RawMessage `json:"meta,omitempty"`       // for rules and the authorizer; never sent to clients
 	Privileged bool            `json:"privileged,omitempty"` // runs with another's rights (SECURITY DEFINER)
 
-	List *ListPlan `json:"list,omitempty"`
-	Get  *GetPlan  `json:"get,omitempty"`
-	RPC  *RPCPlan  `json:"rpc,omitempty"`
+	List   *ListPlan   `json:"list,omitempty"`
+	Get    *GetPlan    `json:"get,omitempty"`
+	Create *CreatePlan `json:"create,omitempty"`
+	Update *UpdatePlan `json:"update,omitempty"`
+	Delete *DeletePlan `json:"delete,omitempty"`
+	RPC    *RPCPlan    `json:"rpc,omitempty"`
+}
+
+// Operation is what a table tool does (list, get, create, update or delete),
+// and rpc for one that calls a function.
+func (t *Tool) Operation() string {
+	op, _ := t.plan()
+	return op
+}
+
+// Relation is the table, view or function that the tool's plan is about.
+func (t *Tool) Relation() Relation {
+	_, on := t.plan()
+	return on
+}
+
+func (t *Tool) plan() (operation string, on Relation) {
+	switch {
+	case t.List != nil:
+		return opList, t.List.Relation
+	case t.Get != nil:
+		return opGet, t.Get.Relation
+	case t.Create != nil:
+		return opCreate, t.Create.Relation
+	case t.Update != nil:
+		return opUpdate, t.Update.Relation
+	case t.Delete != nil:
+		return opDelete, t.Delete.Relation
+	case t.RPC != nil:
+		return opRPC, t.RPC.Relation
+	}
+	return "", Relation{}
 }
 
 // Effect says what a writing tool does to the project, in one stable word
@@ -195,17 +230,11 @@ func (t *Tool) Effect() string {
 	if t.Annotations.ReadOnly {
 		return ""
 	}
-	var kind string
-	var on Relation
-	switch {
-	case t.RPC != nil:
-		kind, on = "rpc", t.RPC.Relation
-	case t.List != nil:
-		kind, on = opList, t.List.Relation
-	case t.Get != nil:
-		kind, on = opGet, t.Get.Relation
-	}
+	kind, on := t.plan()
 	effect := t.Name + " " + kind + " " + qualified(on.Schema, on.Name)
+	if t.Update != nil && t.Update.Many != nil || t.Delete != nil && t.Delete.Many != nil {
+		effect += " many"
+	}
 	if t.Annotations.Destructive {
 		effect += " destructive"
 	}
@@ -261,13 +290,15 @@ type Relation struct {
 // ListPlan reads a page of rows, keyset paged over a total order.
 //
 // Its tool's arguments: one object property per Filter (Filter.Argument), plus
-// "order" (an enum of Order.Name) when there is more than one, "limit"
-// and "cursor".
+// Search.Argument where there is a search, "order" (an enum of Order.Name) when
+// there is more than one, "limit" and "cursor".
 type ListPlan struct {
 	Relation     Relation `json:"relation"`
 	Columns      []Column `json:"columns"` // returned, in order, then hidden ones
 	Key          []Column `json:"key"`     // primary key columns in key order
+	Embeds       []Embed  `json:"embeds,omitempty"`
 	Filters      []Filter `json:"filters,omitempty"`
+	Search       *Search  `json:"search,omitempty"`
 	Orders       []Order  `json:"orders"` // the first is the default; never empty
 	DefaultLimit int      `json:"default_limit"`
 	MaxLimit     int      `json:"max_limit"`             // limit+1 never exceeds the project's max_rows
@@ -278,8 +309,37 @@ type ListPlan struct {
 type Filter struct {
 	Argument string `json:"argument"` // property name: the column for eq, column_operator otherwise
 	Column   Column `json:"column"`
-	Operator string `json:"operator"` // eq neq gt gte lt lte in like ilike is
+	Operator string `json:"operator"` // one of the filterOperators
 	Required bool   `json:"required,omitempty"`
+}
+
+// Search is one optional argument that looks for words in several columns; a
+// row matches when any of them does.
+type Search struct {
+	Argument string   `json:"argument"`
+	Columns  []Column `json:"columns"`
+	Mode     string   `json:"mode"`             // one of the Search constants
+	Config   string   `json:"config,omitempty"` // text search configuration, for SearchWeb; empty: the database's
+}
+
+// How a search looks for its text.
+const (
+	SearchContains = "contains" // the text itself, in any case (ilike)
+	SearchWeb      = "web"      // words, "phrases", -without, or: websearch_to_tsquery (wfts)
+)
+
+// Embed is a related row, or related rows, inside each row: one level, through
+// one foreign key. One row is an object or null. Many are
+// {"items":[row…],"truncated":bool}, at most Limit of them.
+type Embed struct {
+	Name     string      `json:"name"`     // the key in a row; letters, digits and _
+	Relation Relation    `json:"relation"` // what is embedded
+	Target   string      `json:"target"`   // how the select names it: the relation, or the column of a self-reference to one
+	Hint     string      `json:"hint"`     // the foreign key's name, or the column of a self-reference to many; may be empty
+	Many     bool        `json:"many,omitempty"`
+	Columns  []Column    `json:"columns"`         // every one Nullable
+	Order    []OrderTerm `json:"order,omitempty"` // of many: total, its columns not necessarily returned
+	Limit    int         `json:"limit,omitempty"` // of many; limit+1 never exceeds the project's max_rows
 }
 
 // Order is one total order on offer: the declared column, then the rest of the
@@ -301,7 +361,95 @@ type OrderTerm struct {
 type GetPlan struct {
 	Relation Relation `json:"relation"`
 	Columns  []Column `json:"columns"`
+	Embeds   []Embed  `json:"embeds,omitempty"`
 	Key      []Column `json:"key"`
+}
+
+// CreatePlan inserts exactly one row. Its tool's arguments are those of Values.
+type CreatePlan struct {
+	Relation Relation      `json:"relation"`
+	Columns  []Column      `json:"columns,omitempty"` // returned; none: nothing is read back
+	Key      []Column      `json:"key,omitempty"`     // of the row, for what is said of it; those not returned are Hidden
+	Values   []WriteColumn `json:"values,omitempty"`
+	Set      []SetColumn   `json:"set,omitempty"`
+	Dedupe   *Dedupe       `json:"dedupe,omitempty"`
+}
+
+// UpdatePlan changes one row by its full key, or up to Many.MaxAffected rows by
+// filters. Its tool's arguments are the key columns by name (or Many's filters),
+// Guard's, and Patch: an object with those of Values, at least one.
+type UpdatePlan struct {
+	Relation Relation      `json:"relation"`
+	Columns  []Column      `json:"columns,omitempty"` // returned; none: nothing is read back
+	Key      []Column      `json:"key,omitempty"`     // empty with Many
+	Patch    string        `json:"patch"`             // the argument's name
+	Values   []WriteColumn `json:"values"`
+	Set      []SetColumn   `json:"set,omitempty"`
+	Guard    *Guard        `json:"guard,omitempty"` // never with Many
+	Many     *Many         `json:"many,omitempty"`
+}
+
+// DeletePlan removes one row by its full key, or up to Many.MaxAffected rows by
+// filters. Its tool's arguments are the key columns by name (or Many's filters)
+// and Guard's. What it returns are rows as they were.
+type DeletePlan struct {
+	Relation Relation `json:"relation"`
+	Columns  []Column `json:"columns,omitempty"` // returned; none: nothing is read back
+	Key      []Column `json:"key,omitempty"`     // empty with Many
+	Guard    *Guard   `json:"guard,omitempty"`   // never with Many
+	Many     *Many    `json:"many,omitempty"`
+}
+
+// WriteColumn is a column that callers may write.
+type WriteColumn struct {
+	Column   Column `json:"column"`
+	Argument string `json:"argument"`           // property name; the column's where clients accept it
+	Required bool   `json:"required,omitempty"` // of a create
+	Null     bool   `json:"null,omitempty"`     // null is accepted as a value
+}
+
+// SetColumn is a column whose value callers neither give nor see asked for.
+type SetColumn struct {
+	Column Column    `json:"column"`
+	From   ValueFrom `json:"from"`
+}
+
+// ValueFrom is where a value comes from: exactly one is set.
+type ValueFrom struct {
+	Claim   []string        `json:"claim,omitempty"`   // path into the caller's claims
+	Context []string        `json:"context,omitempty"` // path into what Policy.Context answers
+	Value   json.RawMessage `json:"value,omitempty"`   // a constant
+}
+
+// Guard makes a write lose to a change that came first: the row must still have
+// the version its caller saw last.
+type Guard struct {
+	Column   Column `json:"column"`
+	Argument string `json:"argument"` // of the tool, always required
+	// Bump is how an update moves the version on by itself; empty where the
+	// database must (a trigger), and for deletes.
+	Bump string `json:"bump,omitempty"`
+}
+
+// How an update moves a guard on.
+const (
+	BumpIncrement = "increment" // integers: one more than the version seen
+	BumpNow       = "now"       // timestamps: the database's time
+	BumpUUID      = "uuid"      // a new random one
+)
+
+// Dedupe makes identical creates of one caller within ten minutes one row, by a
+// unique column that gets the same value each time.
+type Dedupe struct {
+	Column      Column   `json:"column"`      // uuid or text
+	Constraints []string `json:"constraints"` // unique keys over that column alone
+}
+
+// Many is a write of several rows at once, chosen by filters of which at least
+// one must be given.
+type Many struct {
+	MaxAffected int      `json:"max_affected"` // more than that, and nothing is written
+	Filters     []Filter `json:"filters"`
 }
 
 // RPCPlan calls a Postgres function by POST with named arguments. Its tool's

@@ -100,10 +100,14 @@ type GuidanceDoc struct {
 	After  Text `json:"after"`
 }
 
-// The operations on a table that this version offers.
+// The operations on a table, and what calls a function.
 const (
-	opList = "list"
-	opGet  = "get"
+	opList   = "list"
+	opGet    = "get"
+	opCreate = "create"
+	opUpdate = "update"
+	opDelete = "delete"
+	opRPC    = "rpc"
 )
 
 // TableSpec is a table entry as written.
@@ -120,6 +124,9 @@ type TableSpec struct {
 	By         operationSpecs `json:"by"`
 	Noun       Text           `json:"title"`       // the title string, for all operations
 	About      Text           `json:"description"` // the description string, for all operations
+
+	Search *SearchSpec `json:"search,omitempty"`
+	Embed  embedSpecs  `json:"embed,omitempty"`
 }
 
 // OperationSpec is what one operation says of itself.
@@ -138,7 +145,15 @@ type OperationSpec struct {
 	AAL        Text            `json:"aal,omitzero"`
 	Meta       json.RawMessage `json:"meta,omitempty"`
 
-	at place
+	// Of the operations that write.
+	Write       writeSpecs `json:"write,omitempty"`       // nil where the file does not say
+	Set         setSpecs   `json:"set,omitempty"`         // create and update
+	Guard       Text       `json:"guard,omitzero"`        // update and delete
+	Dedupe      Text       `json:"dedupe,omitzero"`       // create
+	MaxAffected int        `json:"max_affected,omitzero"` // update and delete; 0: one row by its key
+
+	at          place
+	maxAffected place
 }
 
 // operationSpecs are in the order of operations, one each.
@@ -178,6 +193,77 @@ type OrderSpec struct {
 	Desc     bool   `json:"desc"`
 	Nulls    string `json:"nulls"` // first or last
 	HiddenOK bool   `json:"hidden_ok"`
+}
+
+// SearchSpec is the search of a list as written.
+type SearchSpec struct {
+	Columns  []Text `json:"columns"`
+	Mode     Text   `json:"mode"` // contains or web
+	Config   Text   `json:"config,omitzero"`
+	HiddenOK bool   `json:"hidden_ok,omitzero"`
+	at       place
+}
+
+// EmbedSpec is one embed as written.
+type EmbedSpec struct {
+	Name    Text        `json:"-"`
+	Table   Text        `json:"table"`
+	Via     Text        `json:"via,omitzero"`  // a foreign key's name or column, where several could be meant
+	Kind    Text        `json:"kind,omitzero"` // one or many, where a table refers to itself
+	Columns []Text      `json:"columns"`
+	Order   []OrderSpec `json:"order,omitempty"` // of many; the first counts
+	Limit   int         `json:"limit,omitzero"`  // of many
+	at      place
+	limit   place
+}
+
+type embedSpecs []EmbedSpec
+
+// MarshalJSON writes an object by name, so that order does not count.
+func (s embedSpecs) MarshalJSON() ([]byte, error) {
+	m := make(map[string]EmbedSpec, len(s))
+	for _, e := range s {
+		m[e.Name.Value] = e
+	}
+	return marshal(m)
+}
+
+// WriteSpec is a column that callers may write, narrowed as an argument is.
+// Name is the column's.
+type WriteSpec struct {
+	ArgumentSpec
+	Null bool `json:"null,omitzero"` // null is accepted as a value
+}
+
+type writeSpecs []WriteSpec
+
+// MarshalJSON writes an object by column, so that order does not count.
+func (s writeSpecs) MarshalJSON() ([]byte, error) {
+	m := make(map[string]WriteSpec, len(s))
+	for _, w := range s {
+		m[w.Name.Value] = w
+	}
+	return marshal(m)
+}
+
+// SetSpec is a column that is set for the caller: exactly one source.
+type SetSpec struct {
+	Column  Text            `json:"-"`
+	Claim   []string        `json:"claim,omitempty"`
+	Context []string        `json:"context,omitempty"`
+	Value   json.RawMessage `json:"value,omitempty"`
+	at      place           // of the source
+}
+
+type setSpecs []SetSpec
+
+// MarshalJSON writes an object by column, so that order does not count.
+func (s setSpecs) MarshalJSON() ([]byte, error) {
+	m := make(map[string]SetSpec, len(s))
+	for _, one := range s {
+		m[one.Column.Value] = one
+	}
+	return marshal(m)
 }
 
 // LimitSpec is the page size of a list.

@@ -39,22 +39,18 @@ var (
 	allowKeys         = keys{known: []string{"rule", "reason"}}
 	// laterTool are the later keys that any tool may have.
 	laterTool = map[string]string{
-		"confirm":      "leave it out; clients ask before a tool that is not read-only",
-		"questions":    noInstead,
-		"task":         "leave it out; the call answers within the project's statement timeout",
-		"stream":       noInstead,
-		"schema":       "leave it out; the schema comes from the database",
-		"context":      "write context: { rpc: … } once, beside access",
-		"set":          "use a column default",
-		"limits":       noInstead,
-		"embed":        "offer the related table as a tool of its own, or use a view or an rpc tool",
-		"guard":        "leave it out; this version reads tables and calls functions",
-		"dedupe":       "leave it out; this version reads tables and calls functions",
-		"max_affected": "leave it out; this version reads tables and calls functions",
+		"confirm":   "leave it out; clients ask before a tool that is not read-only",
+		"questions": noInstead,
+		"task":      "leave it out; the call answers within the project's statement timeout",
+		"stream":    noInstead,
+		"schema":    "leave it out; the schema comes from the database",
+		"context":   "write context: { rpc: … } once, beside access",
+		"limits":    noInstead,
 	}
 	tableKeys = keys{
 		known: []string{"table", "operations", "columns", "key", "filters", "order", "limit", "shorten", "name", "title",
-			"description", "scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget"},
+			"description", "scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget",
+			"search", "embed", "write", "set", "guard", "dedupe", "max_affected"},
 		later: laterTool,
 	}
 	rpcKeys = keys{
@@ -64,19 +60,20 @@ var (
 	}
 	filterKeys     = keys{known: []string{"operators", "required", "hidden_ok"}}
 	orderKeys      = keys{known: []string{"column", "direction", "nulls", "hidden_ok"}}
+	searchKeys     = keys{known: []string{"columns", "mode", "config", "hidden_ok"}}
+	embedKeys      = keys{known: []string{"table", "via", "kind", "columns", "order", "limit"}}
+	writeKeys      = keys{known: []string{"null", "description", "required", "enum", "pattern", "min_length", "max_length", "minimum", "maximum", "max_items"}}
+	setKeys        = keys{known: []string{"claim", "context", "value"}}
 	limitKeys      = keys{known: []string{"default", "max"}}
 	guidanceKeys   = keys{known: []string{"before", "after"}}
-	operationKeys  = keys{known: []string{opList, opGet}, later: laterOperations}
+	operationKeys  = keys{known: []string{opList, opGet, opCreate, opUpdate, opDelete}, later: laterOperations}
 	annotationKeys = keys{known: []string{"read_only", "destructive", "idempotent", "open_world"}}
 	argumentKeys   = keys{known: []string{"description", "required", "enum", "pattern", "min_length", "max_length", "minimum", "maximum", "max_items"}}
 	inputKeys      = keys{known: []string{"type", "properties", "required", "additionalProperties"}}
 	propertyKeys   = keys{known: []string{"type", "description", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "maxItems"}}
 
 	laterOperations = map[string]string{
-		"create": "write an rpc tool that inserts",
-		"update": "write an rpc tool that updates",
-		"upsert": "write an rpc tool that inserts or updates",
-		"delete": "write an rpc tool that deletes",
+		"upsert": "offer create and update, or write an rpc tool that does both",
 	}
 	// laterTools are entries of tools that this version does not have.
 	laterTools = map[string]string{
