@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
@@ -84,8 +86,18 @@ type Clients interface {
 	Name(ep *tenants.Endpoint, c *oauth.Caller, name string)
 }
 
-// Config is what a Handler is built from. Everything is required but Bridge,
-// Clients, Steps and CacheBytes.
+// Creates remembers creates, so that one repeated within ten minutes is not made
+// twice. *dedupe.Creates is one.
+type Creates interface {
+	// Key returns the value of the unique column for the create that the digest
+	// stands for: the same for every call within ten minutes of the first, on
+	// any server. The digest holds whatever makes two creates the same, their
+	// caller first. Errors: fault.Unavailable when that cannot be told.
+	Key(ctx context.Context, surface id.Surface, digest []byte) (uuid.UUID, error)
+}
+
+// Config is what a Handler is built from. Everything is required but Creates,
+// Bridge, Clients, Steps and CacheBytes.
 type Config struct {
 	Directory     Directory
 	Hosts         Hosts
@@ -94,6 +106,7 @@ type Config struct {
 	Keys          *seal.Keyset     // seals cursors
 	Recorder      Recorder
 	Limiter       Limiter
+	Creates       Creates      // nil: tools with a dedupe column refuse
 	Bridge        Bridge       // nil: there are no callers with a grant
 	Clients       Clients      // nil: nothing is kept of the names of direct clients
 	Steps         Steps        // nil: nothing is kept of attempts to connect
