@@ -54,8 +54,8 @@ type Condition struct {
 	Operator string   // eq neq gt gte lt lte like ilike is isdistinct in cs cd ov wfts
 	Config   string   // text search configuration of wfts; may be empty
 	Negate   bool     // not.
-	Value    string   // for all but in; for cs, cd and ov of JSON a JSON text
-	Values   []string // for in, and for cs, cd and ov of arrays
+	Value    string   // for all but in and arrays; for cs and cd of JSON a JSON text
+	Values   []string // for in, and for cs, cd and ov of arrays; Value is empty then
 	And, Or  []Condition
 }
 
@@ -82,8 +82,8 @@ type Answer struct {
 	Took     time.Duration
 
 	// Bounded says, of a Change, that the Data API confirmed to have kept to Max
-	// (Preference-Applied). Affected is how many rows it says were changed; -1
-	// where it does not say.
+	// (Preference-Applied; with Max 1 the representation itself keeps to it).
+	// Affected is how many rows it says were changed; -1 where it does not say.
 	Bounded  bool
 	Affected int
 }

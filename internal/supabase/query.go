@@ -1,9 +1,11 @@
 package supabase
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,18 +31,35 @@ func SelectAlias(alias, name string, asText bool) string {
 //	A  column=op.value       the value verbatim: quotes would be searched for
 //	B  in.("a","b")          every element quoted
 //	C  or=("a".eq."b",…)     every value quoted, but those of is and in
+//
+// An array is one value, {"a","b"}, whose elements are quoted as in B; in C it
+// is quoted once more as a whole.
 func (q Select) query() (string, error) {
 	var b strings.Builder
-	if len(q.Columns) > 0 {
-		b.WriteString("select=")
-		b.WriteString(url.QueryEscape(strings.Join(q.Columns, ",")))
-	}
-	for _, c := range q.Where {
-		key, value, err := c.topLevel()
-		if err != nil {
-			return "", err
+	items := q.Columns
+	if len(q.Embeds) > 0 {
+		items = slices.Clone(items)
+		for _, e := range q.Embeds {
+			item, err := e.item()
+			if err != nil {
+				return "", err
+			}
+			items = append(items, item)
 		}
-		pair(&b, key, value)
+	}
+	if len(items) > 0 {
+		pair(&b, "select", strings.Join(items, ","))
+	}
+	if err := where(&b, q.Where); err != nil {
+		return "", err
+	}
+	for _, e := range q.Embeds {
+		if len(e.Order) > 0 {
+			pair(&b, quote(e.Alias)+".order", orderText(e.Order))
+		}
+		if e.Limit > 0 {
+			pair(&b, quote(e.Alias)+".limit", strconv.Itoa(e.Limit))
+		}
 	}
 	if len(q.Order) > 0 {
 		pair(&b, "order", orderText(q.Order))
@@ -49,6 +68,53 @@ func (q Select) query() (string, error) {
 		pair(&b, "limit", strconv.Itoa(q.Limit))
 	}
 	return b.String(), nil
+}
+
+// where writes the conditions, all of which must hold.
+func where(b *strings.Builder, all []Condition) error {
+	for _, c := range all {
+		key, value, err := c.topLevel()
+		if err != nil {
+			return err
+		}
+		pair(b, key, value)
+	}
+	return nil
+}
+
+// item is the select item of an embed. Its order and limit go by the alias,
+// which is quoted there as here: a hint or alias named inner, not or limit is
+// a name.
+func (e Embed) item() (string, error) {
+	if !isWord(e.Alias) {
+		return "", fmt.Errorf("alias %q of an embed is not of letters, digits and _", e.Alias)
+	}
+	if e.Relation == "" || len(e.Columns) == 0 {
+		return "", errors.New("embed has no relation or no columns")
+	}
+	var b strings.Builder
+	b.WriteString(quote(e.Alias))
+	b.WriteByte(':')
+	b.WriteString(quote(e.Relation))
+	if e.Hint != "" {
+		b.WriteByte('!')
+		b.WriteString(quote(e.Hint))
+	}
+	b.WriteByte('(')
+	b.WriteString(strings.Join(e.Columns, ","))
+	b.WriteByte(')')
+	return b.String(), nil
+}
+
+// isWord reports whether s is of ASCII letters, digits and underscores, at
+// least one.
+func isWord(s string) bool {
+	for _, c := range []byte(s) {
+		if c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func pair(b *strings.Builder, key, value string) {
@@ -96,7 +162,7 @@ func (c Condition) topLevel() (key, value string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	return quote(c.Column), c.not() + c.Operator + "." + v, nil
+	return quote(c.Column), c.not() + c.operator() + "." + v, nil
 }
 
 func (c Condition) isGroup() bool {
@@ -146,10 +212,18 @@ func (c Condition) nested(b *strings.Builder) error {
 	b.WriteString(quote(c.Column))
 	b.WriteByte('.')
 	b.WriteString(c.not())
-	b.WriteString(c.Operator)
+	b.WriteString(c.operator())
 	b.WriteByte('.')
 	b.WriteString(v)
 	return nil
+}
+
+// operator is the operator as written, once operand has taken it.
+func (c Condition) operator() string {
+	if c.Config != "" {
+		return c.Operator + "(" + c.Config + ")"
+	}
+	return c.Operator
 }
 
 // normal rewrites the one list the grammar cannot say: in.("") means the empty
@@ -171,19 +245,21 @@ func (c Condition) not() string {
 // operand is the text after the operator's dot. Operators are a closed list:
 // one from elsewhere would change the meaning of everything behind it.
 func (c Condition) operand(inTree bool) (string, error) {
+	if c.Config != "" && (c.Operator != "wfts" || !isWord(c.Config)) {
+		return "", errors.New("text search configuration is not a plain name, or not of a text search")
+	}
 	switch c.Operator {
-	case "eq", "neq", "gt", "gte", "lt", "lte":
-		if inTree {
-			return quote(c.Value), nil
-		}
-		return c.Value, nil
+	case "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct", "wfts":
+		return valueText(c.Value, inTree), nil
 	case "like", "ilike":
 		// The grammar turns every * into %, with no way to escape it.
-		v := strings.ReplaceAll(c.Value, "*", "_")
-		if inTree {
-			return quote(v), nil
+		return valueText(strings.ReplaceAll(c.Value, "*", "_"), inTree), nil
+	case "cs", "cd", "ov":
+		v, err := c.contained()
+		if err != nil {
+			return "", err
 		}
-		return v, nil
+		return valueText(v, inTree), nil
 	case "is":
 		switch c.Value {
 		case "null", "not_null", "true", "false", "unknown":
@@ -191,21 +267,42 @@ func (c Condition) operand(inTree bool) (string, error) {
 		}
 		return "", errors.New("operator is takes null, not_null, true, false or unknown")
 	case "in":
-		return inList(c.Values), nil
+		return listText(c.Values, '(', ')'), nil
 	}
 	return "", fmt.Errorf("operator %q is not one of the list", c.Operator)
 }
 
-func inList(values []string) string {
+func valueText(v string, inTree bool) string {
+	if inTree {
+		return quote(v)
+	}
+	return v
+}
+
+// contained is the value of cs, cd and ov: a JSON text as it is, or the values
+// as an array literal. Every element is quoted, so that none is NULL or an
+// array of its own.
+func (c Condition) contained() (string, error) {
+	if c.Value == "" {
+		return listText(c.Values, '{', '}'), nil
+	}
+	if len(c.Values) > 0 || c.Operator == "ov" || !json.Valid([]byte(c.Value)) {
+		return "", errors.New("operator cs or cd takes values or a JSON text, ov takes values")
+	}
+	return c.Value, nil
+}
+
+// listText is a list of quoted values: of in, or an array literal.
+func listText(values []string, open, closing byte) string {
 	var b strings.Builder
-	b.WriteByte('(')
+	b.WriteByte(open)
 	for i, v := range values {
 		if i > 0 {
 			b.WriteByte(',')
 		}
 		writeQuoted(&b, v)
 	}
-	b.WriteByte(')')
+	b.WriteByte(closing)
 	return b.String()
 }
 

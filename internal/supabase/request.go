@@ -120,22 +120,28 @@ func (c *Client) common(h http.Header) {
 }
 
 func (c *Client) data(req *http.Request, s Session) (Answer, error) {
+	a, _, err := c.exchange(req, s)
+	return a, err
+}
+
+// exchange is data with the answer's header, where there is one.
+func (c *Client) exchange(req *http.Request, s Session) (Answer, http.Header, error) {
 	r, err := c.send(req, egress.Options{Lane: lane(s.project), MaxBytes: maxData, Timeout: dataTimeout})
-	a := Answer{Status: r.status, Upstream: r.upstream, Took: r.took}
+	a := Answer{Status: r.status, Upstream: r.upstream, Took: r.took, Affected: -1}
 	if err != nil {
-		return a, err
+		return a, r.header, err
 	}
 	if r.status < 200 || r.status >= 300 {
-		return a, errorOf(r)
+		return a, r.header, errorOf(r)
 	}
 	if r.status == http.StatusNoContent || len(r.body) == 0 {
-		return a, nil
+		return a, r.header, nil
 	}
 	if !isJSON(r.header) {
-		return a, errorOf(r) // a page of something in between
+		return a, r.header, errorOf(r) // a page of something in between
 	}
 	a.Body = r.body
-	return a, nil
+	return a, r.header, nil
 }
 
 // lane is the project's share of the way out, or the part of it that was named.
