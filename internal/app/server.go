@@ -17,6 +17,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/api"
 	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/db"
+	"github.com/chumbo-dev/chumbo/internal/dedupe"
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/events"
 	"github.com/chumbo-dev/chumbo/internal/mcp"
@@ -141,8 +142,12 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		return err
 	}
 	callers := authenticator.With(oauth.Doors{Bridge: s.bridge, Keys: open.keys, Issuers: open.issuers, Clients: open.clients, Sessions: open.clients})
+	creates, err := dedupe.New(dedupe.Config{Store: store, Keys: keys, Now: now, Logger: s.log})
+	if err != nil {
+		return err
+	}
 	s.surfaces, err = mcp.NewHandler(mcp.Config{
-		Directory: s.directory, Hosts: hosts, Authenticator: callers, Projects: projects, Keys: keys, Limiter: open.limits, Clients: open.clients,
+		Directory: s.directory, Hosts: hosts, Authenticator: callers, Projects: projects, Keys: keys, Limiter: open.limits, Creates: creates, Clients: open.clients,
 		Recorder: s.recorder, Bridge: s.bridge, Steps: s.steps, Connect: connectPage(s.config.PagesURL, s.log), Logger: s.log, Now: now,
 		Version: opt.Version, CacheBytes: s.config.CacheBytes,
 	})

@@ -101,6 +101,12 @@ type ConnectionStep struct {
 	RequestID      string
 }
 
+type CreateKey struct {
+	Digest    []byte
+	Key       uuid.UUID
+	ExpiresAt time.Time
+}
+
 type DeviceAuthorization struct {
 	ID             id.Device
 	DeviceHash     []byte

@@ -68,6 +68,7 @@ var systemTables = map[string]access{
 	"signing_keys":          {"", "delete insert select update"},
 	"bridge_limits":         {"", "delete insert select update"},
 	"rate_windows":          {"", "delete insert select update"},
+	"create_keys":           {"", "delete insert select update"},
 }
 
 // riverTables are River's own, in its schema.

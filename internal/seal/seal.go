@@ -37,6 +37,7 @@ const (
 	SignInState   Purpose = "sign-in"       // what a sign-in carries: verifiers, sessions awaiting a second factor, tickets
 	ClientKey     Purpose = "client-key"    // secrets of our OAuth clients at projects
 	Introspection Purpose = "introspection" // secrets that surfaces introspect tokens with
+	CreateKey     Purpose = "create-key"    // MAC: which creates are the same, without keeping what they make
 	masterCheck   Purpose = "master-check"
 )
 
