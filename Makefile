@@ -18,13 +18,17 @@ demo: ## everything in one process on this machine
 test: ## the whole suite: lint, generated code, every test with the race detector
 	@$(MAKE) --no-print-directory check-generated lint race
 
+# What is built for the race detector is built once: for the linter's types, the
+# tests, and the program that some of them start.
+RACE := GOFLAGS=-race
+
 race: ## every Go test with the race detector
-	go test -race -run '^TestTranscriptsAgree$$' -v ./internal/standin | grep 'transcripts:'
-	go test -race -timeout 15m -skip '^TestTranscriptsAgree$$' ./...
+	$(RACE) go test -run '^TestTranscriptsAgree$$' -v ./internal/standin | grep 'transcripts:'
+	$(RACE) go test -timeout 15m -skip '^TestTranscriptsAgree$$' ./...
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## gofmt and golangci-lint, which runs go vet
 	@files=$$(gofmt -l cmd db docs internal web) || exit 1; if [ -n "$$files" ]; then echo "not gofmt'ed: $$files"; exit 1; fi
-	$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) run ./...
+	$(RACE) $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) run ./...
 
 generate: $(TOOLS)/sqlc-$(SQLC_VERSION) $(TOOLS)/templ-$(TEMPL_VERSION) ## sqlc and templ
 	$(TOOLS)/sqlc-$(SQLC_VERSION) generate
