@@ -37,6 +37,23 @@ create index customers_updated on public.customers (updated_at desc, id desc);
 create index customers_active on public.customers (vip) where status = 'active';
 create index customers_lower on public.customers (lower(name));
 
+grant insert, update, delete on public.customers to authenticated;
+
+create table public.notes (
+  id bigint generated always as identity primary key,
+  customer_id bigint not null references public.customers (id) on delete cascade,
+  author_id uuid not null,
+  body text not null check (body <> ''),
+  request_id uuid unique,
+  created_at timestamptz not null default now()
+);
+comment on table public.notes is 'What people wrote down about a customer.';
+alter table public.notes enable row level security;
+create policy own on public.notes to authenticated using (true) with check (true);
+grant select, insert, update, delete on public.notes to authenticated;
+create index notes_customer on public.notes (customer_id, created_at, id);
+create index notes_created on public.notes (created_at, id);
+
 create table public.enrollments (
   course text not null,
   customer_id bigint not null references public.customers (id),
