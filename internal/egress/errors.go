@@ -47,6 +47,19 @@ func describe(ctx context.Context, err error) *fault.Error {
 	}
 }
 
+// Unsent reports whether an error of Do is one of those that come before
+// anything of the request has left: whatever the request asks for, it has not
+// been done. False also where that cannot be told.
+func Unsent(err error) bool {
+	var dial *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, errLaneFull), errors.Is(err, errLaneOpen), isRefusal(err), isNoSuchHost(err), errors.As(err, &certificate):
+		return true
+	}
+	return errors.As(err, &dial) && dial.Op == "dial"
+}
+
 func unavailable(err error, code, text string) *fault.Error {
 	return fault.Wrap(err, fault.Unavailable, code, "%s", text).WithRetryAfter(retryLate)
 }

@@ -89,16 +89,16 @@ func (c *Client) change(ctx context.Context, s Session, method string, q Change,
 		req.Header["Content-Profile"] = []string{q.Profile}
 	}
 	a, header, err := c.exchange(req, s)
-	if err != nil {
+	switch {
+	case a.Status < 200 || a.Status >= 300:
 		return a, err
-	}
-	if q.Max == 1 {
+	case q.Max == 1:
 		a.Bounded, a.Affected = true, 1 // the singular representation undoes all else
-		return a, nil
+	default:
+		a.Bounded = applied(header, bound)
+		a.Affected = affected(header.Get("Content-Range"), method == http.MethodPatch)
 	}
-	a.Bounded = applied(header, bound)
-	a.Affected = affected(header.Get("Content-Range"), method == http.MethodPatch)
-	return a, nil
+	return a, err
 }
 
 // query is the query string of a change: what it returns and its conditions.
@@ -107,7 +107,7 @@ func (q Change) query() (string, error) {
 	if q.Max < 1 {
 		return "", errors.New("change has no bound")
 	}
-	if !narrows(q.Where) {
+	if !Narrows(q.Where) {
 		return "", errors.New("change has no condition that narrows it")
 	}
 	var b strings.Builder
@@ -118,9 +118,10 @@ func (q Change) query() (string, error) {
 	return b.String(), nil
 }
 
-// narrows reports whether a list of conditions, all of which must hold, leaves
-// out anything at all: a condition that every row meets is none.
-func narrows(all []Condition) bool {
+// Narrows reports whether a list of conditions, all of which must hold, leaves
+// out anything at all: a condition that every row meets is none. Update and
+// Delete refuse others.
+func Narrows(all []Condition) bool {
 	for _, c := range all {
 		if c.narrows(false) {
 			return true
