@@ -29,6 +29,7 @@ type dataAPI struct {
 	cfg     dataConfig
 	pool    *pgxpool.Pool // as authenticator
 	catalog atomic.Pointer[catalog]
+	hooks   hooks
 }
 
 func newDataAPI(ctx context.Context, cfg dataConfig) (*dataAPI, error) {
@@ -114,6 +115,9 @@ func (d *dataAPI) serve(r *http.Request) (*apiAnswer, error) {
 		return nil, err
 	}
 	req.who, req.schema, req.name, req.path = who, schema, name, r.URL.Path
+	if req.method != http.MethodGet && req.method != http.MethodHead && d.hooks.isOld(req.path) {
+		req.prefer.maxAffected = -1
+	}
 	answer, err := d.dispatch(r.Context(), req, isCall)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func (l link) cardinality() string {
 func (c *catalog) findLink(parent *relation, e *embedItem) (link, error) {
 	var found []link
 	for _, l := range c.links(parent) {
-		if l.means(parent, e.relation) && (e.hint == "" || l.hinted(e.hint)) {
+		if l.means(parent, e.relation, e.hint) {
 			found = append(found, l)
 		}
 	}
@@ -81,23 +81,29 @@ func (c *catalog) links(parent *relation) []link {
 	return out
 }
 
-// means tells whether a link is known by name: that of the target, of the
-// foreign key, or of the foreign key's one column. The name of a table that
-// points at itself means the many.
-func (l link) means(parent *relation, name string) bool {
-	isSelf := l.target == parent
-	if l.target.name == name {
-		return !isSelf || l.many
+// means tells whether a link is meant by a name and a hint. Without a hint the
+// name is that of the target, of the foreign key, or of the foreign key's one
+// column; with one it is the target's, and the hint is the foreign key or one
+// column of it. A table that points at itself means the many by its own name,
+// where only the column can be the hint, and the one by the column; a unique
+// column there links nothing.
+func (l link) means(parent *relation, name, hint string) bool {
+	single := func(columns []string, name string) bool { return len(columns) == 1 && columns[0] == name }
+	if l.target == parent {
+		switch {
+		case l.oneToOne:
+			return false
+		case hint != "":
+			return l.many && l.target.name == name && single(l.there, hint)
+		case l.many:
+			return l.target.name == name
+		}
+		return single(l.here, name)
 	}
-	if l.name == name {
-		return true
+	if hint != "" {
+		return l.target.name == name && (l.name == hint || single(l.here, hint) || single(l.there, hint))
 	}
-	return !l.many && len(l.here) == 1 && l.here[0] == name
-}
-
-func (l link) hinted(hint string) bool {
-	single := func(columns []string) bool { return len(columns) == 1 && columns[0] == hint }
-	return l.name == hint || single(l.here) || single(l.there)
+	return l.target.name == name || l.name == name || !l.many && single(l.here, name)
 }
 
 func ambiguous(parent *relation, e *embedItem, found []link) *apiError {
@@ -143,6 +149,10 @@ func (c *catalog) embeddings(q *apiRequest, rel *relation) ([]embedding, error) 
 	}
 	known := func(at string) bool { return at == "" || findEmbedding(out, at) != nil }
 	for _, at := range paths(q) {
+		if len(named(out, at)) > 1 {
+			// PostgREST takes the first one that its last change put in front.
+			return nil, notImplemented("a path that is one embed's alias and another one's relation")
+		}
 		if !known(at) {
 			return nil, &apiError{
 				status: 400, Code: "PGRST108", Message: "'" + at + "' is not an embedded resource in this request",
@@ -168,12 +178,21 @@ func paths(q *apiRequest) []string {
 	return all
 }
 
-// findEmbedding finds an embedded relation by its alias, or by its name.
-func findEmbedding(all []embedding, at string) *embedding {
+// named are the embedded relations with that alias or that name.
+func named(all []embedding, at string) []*embedding {
+	var found []*embedding
 	for i := range all {
 		if all[i].item.name() == at || all[i].item.embed.relation == at {
-			return &all[i]
+			found = append(found, &all[i])
 		}
+	}
+	return found
+}
+
+// findEmbedding is the first embedded relation with that alias or that name.
+func findEmbedding(all []embedding, at string) *embedding {
+	if found := named(all, at); len(found) > 0 {
+		return found[0]
 	}
 	return nil
 }

@@ -73,8 +73,9 @@ func (l *lexer) operator(c *condition) bool {
 	name := l.until(".(")
 	argument := ""
 	if name != "in" && l.take("(") {
-		argument = l.until(")")
-		if !l.take(")") {
+		// A text search configuration is one bare name: no schema, no quotes.
+		argument = l.castName()
+		if argument == "" || !l.take(")") {
 			l.pos = start
 			return false
 		}

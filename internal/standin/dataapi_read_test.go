@@ -72,6 +72,15 @@ func TestReadsFindTheRows(t *testing.T) {
 		{"contained", things("tags", "cd.{x}"), "2,4"},
 		{"full text", things("name", "fts(simple).inc"), "1"},
 		{"web search", things("name", "wfts.beta"), "1"},
+		{"web search with a configuration", things("name", `wfts(simple)."beta inc" -x`), "1"},
+		{"web search in logic", things("or", `(name.wfts(simple)."\"beta inc\" -x",id.eq.99)`), "1"},
+		{"contains in logic, quoted whole", things("or", `(tags.cs."{\"y z\"}",tags.ov."{\"q\"}")`), "1"},
+		{"contains, quoted elements", things("tags", `cs.{"x","y z"}`), "1"},
+		{"contains the empty list", things("tags", `cs.{}`), "1,2,4"},
+		{"contains JSON", things("doc", `cs.{"a":{"b":"x"}}`), "1"},
+		{"contained in JSON", things("doc", `cd.{"a.b":1,"c":2}`), "2"},
+		{"contains JSON in logic", things("or", `(doc.cs."{\"n\":[20]}",id.eq.4)`), "1,4"},
+		{"isdistinct in logic", things("and", `(rank.isdistinct."20",rank.not.isdistinct."10")`), "1"},
 		{"enum", things("mood", "eq.sad"), "2"},
 		{"json text", things("doc->a->>b", "eq.x"), "1"},
 		{"json index", things("doc->n->0", "eq.10"), "1"},
@@ -195,6 +204,18 @@ func TestEmbeds(t *testing.T) {
 		{"a limit of the embed", "places?select=id,people!people_home(id)&people.limit=1&people.order=id&id=eq.1", 200, "", `[{"id":1,"people":[{"id":1}]}]`},
 		{"parents by presence", "people?select=id,people_work(id)&people_work=not.is.null&order=id", 200, "", `[{"id":1,"people_work":{"id":2}},{"id":3,"people_work":{"id":2}}]`},
 		{"parents by absence", "people?select=id,people_work(id)&people_work=is.null", 200, "", `[{"id":2,"people_work":null}]`},
+		{"order and limit by a quoted alias", `places?` + query("select", `"town","folk":"people"!"people_home"("name")`, `"folk".order`, `"name".desc.nullslast`, `"folk".limit`, "1", "order", "id"), 200, "", `[{"town":"Porto","folk":[{"name":"Ben"}]},{"town":"Faro","folk":[]}]`},
+		{"one to one, either way", "people?select=id,badges(code)&order=id&limit=2", 200, "", `[{"id":1,"badges":{"code":"A"}},{"id":2,"badges":null}]`},
+		{"one to one, from the other side", "badges?select=code,people(name)", 200, "", `[{"code":"A","people":{"name":"Ada"}}]`},
+		{"self, the many, by a quoted hint and alias", `people?` + query("select", `"team":"people"!"boss_id"("id")`, "id", "eq.1", `"team".order`, `"id".desc`, `"team".limit`, "1"), 200, "", `[{"team":[{"id":3}]}]`},
+		{"self, the many, not by the foreign key", "people?select=people!people_boss(id)", 400, "PGRST200", ""},
+		{"self, the one, not with a hint", "people?select=boss_id!people_boss(id)", 400, "PGRST200", ""},
+		{"self and unique links nothing", "badges?select=next_code(code)", 400, "PGRST200", ""},
+		{"a hint goes with the relation's name only", "people?select=people_home!home_id(town)", 400, "PGRST200", ""},
+		{"a word in front of a bare hint is the word", "people?select=places!left_home(town)", 400, "PGRST100", ""},
+		{"a quoted hint is a hint", `people?` + query("select", `places!"inner"(town)`), 400, "PGRST200", ""},
+		{"a relation named count is none", "people?select=count(id)", 400, "PGRST100", ""},
+		{"a path that means two embeds", "places?select=people:people!people_home(id),work:people!people_work(id)&people.limit=1", 400, "PGRST127", ""},
 		{"ambiguous", "people?select=places(town)", 300, "PGRST201", ""},
 		{"no relationship", "people?select=things(id)", 400, "PGRST200", ""},
 		{"not selected", "people?select=id&places.town=eq.Porto", 400, "PGRST108", ""},
@@ -211,6 +232,10 @@ func TestEmbeds(t *testing.T) {
 		if tc.want != "" && compact(t, got.body) != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, compact(t, got.body), tc.want)
 		}
+	}
+	capped := as(t, startOdd(t, func(o *Options) { o.MaxRows = 1 }), AliceEmail)
+	if got := capped.get("places?select=id,people!people_home(id)&people.order=id"); compact(t, got.body) != `[{"id":1,"people":[{"id":1}]}]` {
+		t.Errorf("max-rows of an embed: %s", got.body)
 	}
 	if got := c.get("people?select=places(town)"); !strings.Contains(got.body, `"details":[{`) {
 		t.Errorf("PGRST201 has no list of details: %s", got.body)

@@ -41,6 +41,9 @@ func (d *dataAPI) run(ctx context.Context, q *apiRequest, j job) (*outcome, erro
 	if j.readOnly {
 		options.AccessMode = pgx.ReadOnly
 	}
+	if err := d.hooks.wait(ctx, BeforeStatement, q.path, j); err != nil {
+		return nil, err
+	}
 	err := pgx.BeginTxFunc(ctx, d.pool, options, func(tx pgx.Tx) error {
 		if err := d.impersonate(ctx, tx, q, j.settings); err != nil {
 			return err
@@ -55,8 +58,14 @@ func (d *dataAPI) run(ctx context.Context, q *apiRequest, j job) (*outcome, erro
 				return fmt.Errorf("read inserted count: %w", err)
 			}
 		}
-		return j.check(out)
+		if err := j.check(out); err != nil {
+			return err
+		}
+		return d.hooks.wait(ctx, BeforeCommit, q.path, j)
 	})
+	if err == nil {
+		err = d.hooks.wait(ctx, AfterCommit, q.path, j)
+	}
 	var fromPostgres *pgconn.PgError
 	if errors.As(err, &fromPostgres) {
 		return nil, postgresError(fromPostgres, q.who.role == "anon")
@@ -121,8 +130,11 @@ func (q *apiRequest) checkSingular(out *outcome) error {
 	}
 }
 
-// checkAffected holds a write to max-affected, then to one object.
+// checkAffected holds a PATCH or DELETE to one object, then to max-affected.
 func (q *apiRequest) checkAffected(out *outcome) error {
+	if err := q.checkSingular(out); err != nil {
+		return err
+	}
 	if limit := q.prefer.limit(); limit >= 0 && out.page > int64(limit) {
 		return &apiError{
 			status: http.StatusBadRequest, Code: "PGRST124",
@@ -130,5 +142,5 @@ func (q *apiRequest) checkAffected(out *outcome) error {
 			Details: "The query affects " + strconv.FormatInt(out.page, 10) + " rows",
 		}
 	}
-	return q.checkSingular(out)
+	return nil
 }

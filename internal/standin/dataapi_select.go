@@ -117,16 +117,23 @@ func (l *lexer) embed(name string, depth int) (*embedItem, error) {
 	if depth > 0 {
 		return nil, notImplemented("embedding inside an embedded relation")
 	}
+	if name == "count" {
+		return nil, parseError("select parameter", l.in, "unexpected "+firstOf(l.rest()))
+	}
 	e := &embedItem{relation: name}
 	for l.take("!") {
-		hint, ok := l.identifier()
-		switch {
-		case !ok:
-			return nil, parseError("select parameter", l.in, "unexpected "+firstOf(l.rest()))
-		case hint == "inner":
+		// The words are taken first, from the front of a bare hint too: only a
+		// quoted hint may begin with one.
+		if l.take("left") {
+			continue
+		}
+		if l.take("inner") {
 			e.inner = true
-		case hint != "left":
-			e.hint = hint
+			continue
+		}
+		var ok bool
+		if e.hint, ok = l.identifier(); !ok {
+			return nil, parseError("select parameter", l.in, "unexpected "+firstOf(l.rest()))
 		}
 	}
 	if !l.take("(") {

@@ -19,6 +19,8 @@ type write struct {
 	rel *relation
 	b   *statement
 	sql string // up to RETURNING
+	// check holds the outcome to what the request allows.
+	check func(*outcome) error
 }
 
 // execute runs a write and its representation.
@@ -42,11 +44,12 @@ func (d *dataAPI) execute(ctx context.Context, w write) (*outcome, error) {
 		body = jsonBody("shaped", q.accept, false)
 	}
 	sql := resultSQL("src AS ("+w.sql+" RETURNING "+returning+")"+shaped, "src", "null::bigint", body)
-	return d.run(ctx, q, job{sql: sql, args: w.b.args, check: q.checkAffected})
+	return d.run(ctx, q, job{sql: sql, args: w.b.args, check: w.check})
 }
 
 // returning lists the columns that a representation needs, so that no others
-// need to be readable.
+// need to be readable: those selected, those that embeds join by, and always
+// those of the primary key.
 func (w write) returning(s shape) string {
 	var names []string
 	for _, item := range w.q.items {
@@ -63,6 +66,7 @@ func (w write) returning(s shape) string {
 	for _, term := range w.q.order[""] {
 		names = append(names, term.field.name)
 	}
+	names = append(names, w.rel.primary...)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	for i, name := range names {
@@ -87,7 +91,7 @@ func (d *dataAPI) insert(ctx context.Context, q *apiRequest, rel *relation) (*ap
 	if err := knownColumns(rel, body.columns); err != nil {
 		return nil, err
 	}
-	w := write{q: q, rel: rel, b: &statement{}}
+	w := write{q: q, rel: rel, b: &statement{}, check: q.checkSingular}
 	w.sql = w.insertSQL(body)
 	out, err := d.execute(ctx, w)
 	if err != nil {
@@ -97,7 +101,7 @@ func (d *dataAPI) insert(ctx context.Context, q *apiRequest, rel *relation) (*ap
 	if q.prefer.resolution == "merge-duplicates" && out.inserted == "0" && out.page > 0 {
 		status = http.StatusOK
 	}
-	a, err := newAnswer(status, out, q.prefer.applied("resolution", "missing", "return", "count", "handling", "max-affected"))
+	a, err := newAnswer(status, out, q.prefer.applied("resolution", "missing", "return", "count", "handling"))
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +189,7 @@ func (d *dataAPI) update(ctx context.Context, q *apiRequest, rel *relation) (*ap
 	if err := knownColumns(rel, body.columns); err != nil {
 		return nil, err
 	}
-	w := write{q: q, rel: rel, b: &statement{}}
+	w := write{q: q, rel: rel, b: &statement{}, check: q.checkAffected}
 	table := quoted(rel.schema, rel.name) + " AS " + quoted(rel.name)
 	if len(body.columns) == 0 {
 		w.sql = "UPDATE " + table + " SET " + quoted(rel.columns[0].name) + " = " + quoted(rel.name, rel.columns[0].name) + " WHERE false"
@@ -193,17 +197,17 @@ func (d *dataAPI) update(ctx context.Context, q *apiRequest, rel *relation) (*ap
 	}
 	var sets, record []string
 	for _, name := range body.columns {
-		sets = append(sets, quoted(name)+" = b."+quoted(name))
+		sets = append(sets, quoted(name)+" = standin_b."+quoted(name))
 		record = append(record, quoted(name)+" "+rel.column(name).kind)
 	}
 	w.sql = "UPDATE " + table + " SET " + strings.Join(sets, ", ") +
-		" FROM json_to_recordset(" + w.b.arg(string(body.raw)) + "::json) AS b(" + strings.Join(record, ", ") + ")" +
+		" FROM json_to_recordset(" + w.b.arg(string(body.raw)) + "::json) AS standin_b(" + strings.Join(record, ", ") + ")" +
 		tableSource(rel).where(w.b, q.where[""])
 	return d.changed(ctx, w, true)
 }
 
 func (d *dataAPI) remove(ctx context.Context, q *apiRequest, rel *relation) (*apiAnswer, error) {
-	w := write{q: q, rel: rel, b: &statement{}}
+	w := write{q: q, rel: rel, b: &statement{}, check: q.checkAffected}
 	w.sql = "DELETE FROM " + quoted(rel.schema, rel.name) + " AS " + quoted(rel.name) + tableSource(rel).where(w.b, q.where[""])
 	return d.changed(ctx, w, false)
 }

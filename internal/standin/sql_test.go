@@ -25,6 +25,11 @@ create table public.people (
   work_id int constraint people_work references public.places (id),
   made int generated always as (id * 2) stored
 );
+create table public.badges (
+  code text primary key,
+  person_id int not null unique constraint badges_person references public.people (id),
+  next_code text unique constraint badges_next references public.badges (code)
+);
 create view public.distinct_names as select distinct name from public.people;
 create table public.slots (id int primary key, label text not null default 'free', note text);
 create table public.secrets (id int primary key, owner uuid, body text);
@@ -45,6 +50,8 @@ insert into public."Weird Table" values (1, 'x', 7, 'U'), (2, 'y', 8, 'V');
 insert into public.places values (1, 'Porto'), (2, 'Faro');
 insert into public.people (id, name, boss_id, home_id, work_id) values
   (1, 'Ada', null, 1, 2), (2, 'Ben', 1, 1, null), (3, 'Cleo', 1, null, 2);
+
+insert into public.badges values ('A', 1, null);
 
 create function public.add(a int, b int default 10) returns int language sql immutable as 'select a + b';
 create function public.pick(a int) returns text language sql as $$ select 'int' $$;
@@ -84,7 +91,7 @@ create function public.whoami() returns json language sql stable as $$
     'path', current_setting('request.path', true), 'agent', current_setting('request.headers', true)::json ->> 'user-agent',
     'cookie', current_setting('request.headers', true)::json ->> 'cookie', 'timeout', current_setting('statement_timeout'), 'search_path', current_setting('search_path'))
 $$;
-grant select, insert, update, delete on public.things, public."Weird Table", public.people, public.places, public.slots, public.distinct_names to authenticated;
+grant select, insert, update, delete on public.things, public."Weird Table", public.people, public.places, public.badges, public.slots, public.distinct_names to authenticated;
 grant select on public.things to anon;
 grant select, insert on public.secrets to authenticated;
 `
