@@ -54,6 +54,12 @@ grant select, insert, update, delete on public.notes to authenticated;
 create index notes_customer on public.notes (customer_id, created_at, id);
 create index notes_created on public.notes (created_at, id);
 
+create table public.staff (id integer primary key, name text not null, manager_id integer references public.staff (id));
+alter table public.staff enable row level security;
+create policy own on public.staff to authenticated using (true);
+grant select on public.staff to authenticated;
+create index staff_manager on public.staff (manager_id, name, id);
+
 create table public.enrollments (
   course text not null,
   customer_id bigint not null references public.customers (id),
@@ -121,3 +127,57 @@ create function public.chumbo_authorize(checks jsonb) returns jsonb language sql
 create function public.purge_customer(id bigint) returns void language sql security definer set search_path = '' as $$
   delete from public.customers c where c.id = purge_customer.id $$;
 create function public.refund(order_id bigint, amount numeric) returns void language sql as $$ select $$;
+
+-- What lists search, embed and compare.
+create type public.point_on_map as (lat double precision, lng double precision);
+create type public.stop as (name text, spot public.point_on_map, reached date, steps bigint, fare numeric);
+create type public.leg as (origin public.stop, destination public.stop);
+create type public.route as (title text, legs public.leg[], longest public.leg);
+create type public.odd_names as ("a b" text);
+
+create table public.teams (
+  id integer primary key,
+  name text not null,
+  parent_id integer references public.teams (id)
+);
+alter table public.teams enable row level security;
+create policy own on public.teams to authenticated using (true);
+grant select on public.teams to authenticated;
+
+create table public.team_badges (
+  team_id integer primary key references public.teams (id),
+  code text
+);
+alter table public.team_badges enable row level security;
+create policy own on public.team_badges to authenticated using (true);
+grant select on public.team_badges to authenticated;
+
+create table public.matches (
+  id bigint primary key,
+  home_team integer not null references public.teams (id),
+  away_team integer not null references public.teams (id),
+  played_on date
+);
+alter table public.matches enable row level security;
+create policy own on public.matches to authenticated using (true);
+grant select on public.matches to authenticated;
+create index matches_home on public.matches (home_team);
+
+create table public.articles (
+  id bigint primary key,
+  team_id integer references public.teams (id),
+  title text not null,
+  body text not null,
+  words tsvector generated always as (to_tsvector('english', title || ' ' || body)) stored,
+  topics text[] not null default '{}',
+  votes bigint[],
+  meta jsonb,
+  journey public.route,
+  odd public.odd_names
+);
+alter table public.articles enable row level security;
+create policy own on public.articles to authenticated using (true);
+grant select on public.articles to authenticated;
+create index articles_words on public.articles using gin (words);
+create index articles_topics on public.articles using gin (topics);
+create index articles_meta on public.articles using gin (meta jsonb_path_ops);
