@@ -36,16 +36,9 @@ func SelectAlias(alias, name string, asText bool) string {
 // is quoted once more as a whole.
 func (q Select) query() (string, error) {
 	var b strings.Builder
-	items := q.Columns
-	if len(q.Embeds) > 0 {
-		items = slices.Clone(items)
-		for _, e := range q.Embeds {
-			item, err := e.item()
-			if err != nil {
-				return "", err
-			}
-			items = append(items, item)
-		}
+	items, err := q.items()
+	if err != nil {
+		return "", err
 	}
 	if len(items) > 0 {
 		pair(&b, "select", strings.Join(items, ","))
@@ -70,6 +63,30 @@ func (q Select) query() (string, error) {
 	return b.String(), nil
 }
 
+// items are the select items: columns, then embeds.
+func (q Select) items() ([]string, error) {
+	if len(q.Embeds) == 0 {
+		return q.Columns, nil
+	}
+	items := slices.Clone(q.Columns)
+	for i, e := range q.Embeds {
+		// A path such as alias.order means an embed by its alias or by its
+		// relation, and the server takes either one.
+		hasPath := len(e.Order) > 0 || e.Limit > 0
+		for j, other := range q.Embeds {
+			if i != j && (other.Alias == e.Alias || hasPath && other.Relation == e.Alias) {
+				return nil, fmt.Errorf("alias %q of an embed means another one too", e.Alias)
+			}
+		}
+		item, err := e.item()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
 // where writes the conditions, all of which must hold.
 func where(b *strings.Builder, all []Condition) error {
 	for _, c := range all {
@@ -89,8 +106,9 @@ func (e Embed) item() (string, error) {
 	if !isWord(e.Alias) {
 		return "", fmt.Errorf("alias %q of an embed is not of letters, digits and _", e.Alias)
 	}
-	if e.Relation == "" || len(e.Columns) == 0 {
-		return "", errors.New("embed has no relation or no columns")
+	if e.Relation == "" || e.Relation == "count" || len(e.Columns) == 0 {
+		// The grammar keeps the name count for itself.
+		return "", errors.New("embed has no relation that can be named, or no columns")
 	}
 	var b strings.Builder
 	b.WriteString(quote(e.Alias))
