@@ -11,8 +11,8 @@ import (
 )
 
 // A cursor is where a page ended: the last row's order values, sealed. It is
-// bound to the surface, the tool, the filters and the order (all in the
-// associated data), not to the caller and not to the revision: paging survives
+// bound to the surface, the tool, the filters, the search and the order (all in
+// the associated data), not to the caller and not to the revision: paging survives
 // a publish, and a cursor in other hands reads that caller's rows only.
 //
 // The sealed text is one letter and a JSON array of the row's tokens as the
@@ -33,14 +33,20 @@ var errCursor = &toolError{kind: kindInvalidCursor,
 type cursorScope struct{ ad []byte }
 
 // newCursorScope binds to the surface, the tool, the order with its columns
-// and directions, and the values of every filter in plan order.
-func newCursorScope(surface, tool string, order surfaces.Order, filters []boundFilter) cursorScope {
+// and directions, the values of every filter in plan order, and the search.
+func newCursorScope(surface, tool string, order surfaces.Order, filters []boundFilter, search *boundSearch) cursorScope {
 	h := sha256.New()
-	for _, f := range filters {
-		h.Write(seal.AD(f.filter.Argument, f.filter.Column.Name, f.filter.Operator))
-		h.Write(seal.AD(f.values...))
+	list := func(parts []string) { // as one part: how many there are must not be in doubt
+		h.Write(seal.AD(string(seal.AD(parts...))))
 	}
-	parts := []string{"list cursor 1", surface, tool, order.Name, string(h.Sum(nil))}
+	for _, f := range filters {
+		list([]string{f.filter.Argument, f.filter.Column.Name, f.filter.Operator})
+		list(f.values)
+	}
+	if search != nil {
+		list(search.scope())
+	}
+	parts := []string{"list cursor 2", surface, tool, order.Name, string(h.Sum(nil))}
 	for _, k := range order.Keys {
 		parts = append(parts, k.Column.Name, direction(k))
 	}

@@ -171,7 +171,7 @@ func conditionText(c supabase.Condition) string {
 
 func FuzzOpenCursor(f *testing.F) {
 	r := newTestRunner(f, answering(`[]`))
-	scope := newCursorScope(id.New[id.SurfaceKind]().String(), "t", listTool().List.Orders[1], nil)
+	scope := newCursorScope(id.New[id.SurfaceKind]().String(), "t", listTool().List.Orders[1], nil, nil)
 	good := r.sealCursor(scope, []token{token(`"a"`), token(`"1"`)}, []token{token(`"1"`)})
 	f.Add(good)
 	f.Add("")
@@ -191,7 +191,7 @@ func FuzzOpenCursor(f *testing.F) {
 
 func FuzzSealedTokensComeBack(f *testing.F) {
 	r := newTestRunner(f, answering(`[]`))
-	scope := newCursorScope("s", "t", listTool().List.Orders[0], nil)
+	scope := newCursorScope("s", "t", listTool().List.Orders[0], nil, nil)
 	f.Add("a", "1")
 	f.Add("\"\\\u2028", "\x00")
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -20,6 +20,9 @@ import (
 //	rpc rows       {"items":[row…]}
 //	rpc scalars    {"items":[value…]}
 //
+// Related rows are inside each row, under their names: one as an object or null,
+// many as {"items":[row…],"truncated":bool}.
+//
 // next_call is a convenience and may be null although has_more is true (very
 // long arguments, very small budget); next_cursor is null then only where the
 // order cannot be continued at all.
@@ -116,6 +119,19 @@ func appendObject(dst []byte, columns []surfaces.Column, row []token) []byte {
 		dst = appendValue(dst, row[i], c.AsText)
 	}
 	return append(dst, '}')
+}
+
+// appendItems appends the first n rows as a JSON array of objects. A row may
+// have more tokens than there are columns.
+func appendItems(dst []byte, columns []surfaces.Column, rows table, n int) []byte {
+	dst = append(dst, '[')
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendObject(dst, columns, rows.row(i))
+	}
+	return append(dst, ']')
 }
 
 // appendFields appends a row as lines of name and value.

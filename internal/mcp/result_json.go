@@ -33,18 +33,23 @@ func readTable(body []byte, names []string) (table, error) {
 	if err != nil {
 		return table{}, err
 	}
-	s := scanner{data: body}
+	return readRows(&scanner{data: body}, names)
+}
+
+// readRows reads the array at the scanner's place, of JSON that was checked.
+func readRows(s *scanner, names []string) (table, error) {
 	if s.space(); s.peek() != '[' {
 		return table{}, errShape
 	}
 	s.pos++
 	t := table{width: len(names)}
+	var err error
 	for s.space(); s.peek() != ']'; s.space() {
 		if s.peek() == ',' {
 			s.pos++
 			s.space()
 		}
-		if t.tokens, err = readRow(&s, names, t.tokens); err != nil {
+		if t.tokens, err = readRow(s, names, t.tokens); err != nil {
 			return table{}, err
 		}
 	}

@@ -86,14 +86,9 @@ func (l *listing) cursorAfter(i int) string {
 }
 
 func (l *listing) structure(n int, more bool, cursor string, withCall bool) []byte {
-	dst := append(make([]byte, 0, 256+n*128), `{"items":[`...)
-	for i := range n {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendObject(dst, l.proj.columns, l.rows.row(i)[:l.proj.visible])
-	}
-	dst = append(dst, `],"has_more":`...)
+	dst := append(make([]byte, 0, 256+n*128), `{"items":`...)
+	dst = appendItems(dst, l.proj.columns, l.rows, n)
+	dst = append(dst, `,"has_more":`...)
 	dst = strconv.AppendBool(dst, more)
 	dst = append(dst, `,"next_cursor":`...)
 	if cursor == "" {

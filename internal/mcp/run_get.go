@@ -27,9 +27,9 @@ func (t *toolCall) get(ctx context.Context, plan *surfaces.GetPlan) (*page, erro
 	if len(where) == 0 {
 		return nil, errors.New("get plan has no key")
 	}
-	proj := projectionOf(plan.Columns, nil, nil)
+	proj := projectionWith(plan.Columns, plan.Embeds, nil, nil)
 	body, err := t.query(ctx, supabase.Select{
-		Profile: plan.Relation.Profile, Relation: plan.Relation.Name, Columns: proj.items, Where: where, Single: true,
+		Profile: plan.Relation.Profile, Relation: plan.Relation.Name, Columns: proj.items, Embeds: selectEmbeds(plan.Embeds), Where: where, Single: true,
 	})
 	var e *supabase.Error
 	if errors.As(err, &e) && e.Code == codeNotSingular && e.Rows <= 0 {
@@ -39,6 +39,9 @@ func (t *toolCall) get(ctx context.Context, plan *surfaces.GetPlan) (*page, erro
 		return nil, err
 	}
 	rows, err := readOne(body, proj.names)
+	if err == nil {
+		err = proj.reshape(rows)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,15 @@ import (
 // boundFilter is a filter with the values the caller gave.
 type boundFilter struct {
 	filter surfaces.Filter
-	values []string // plain text: one, or any number for in
+	values []string // plain text: one, or any number for in and for lists of cs, cd and ov
 }
+
+// Bounds of one list, or one JSON value, that a filter compares with: they
+// travel in a URL.
+const (
+	maxFilterValues = 100
+	maxFilterBytes  = 4 << 10
+)
 
 // list reads one page of rows after the cursor, one row more than asked to see
 // whether there are others, and renders as many as the budget holds.
@@ -31,10 +38,17 @@ func (t *toolCall) list(ctx context.Context, plan *surfaces.ListPlan) (*page, er
 	if err != nil {
 		return nil, err
 	}
-	scope := newCursorScope(t.call.endpoint.Surface.String(), t.tool.Name, order, filters)
-	where := make([]supabase.Condition, 0, len(filters)+1)
+	search, err := bindSearch(plan.Search, t.arguments)
+	if err != nil {
+		return nil, err
+	}
+	scope := newCursorScope(t.call.endpoint.Surface.String(), t.tool.Name, order, filters, search)
+	where := make([]supabase.Condition, 0, len(filters)+2)
 	for _, f := range filters {
 		where = append(where, f.condition())
+	}
+	if search != nil {
+		where = append(where, search.condition())
 	}
 	if cursor := t.arguments.get("cursor"); cursor != nil && !isNull(cursor) {
 		after, err := t.after(ctx, plan, order, scope, stringOf(cursor))
@@ -43,15 +57,18 @@ func (t *toolCall) list(ctx context.Context, plan *surfaces.ListPlan) (*page, er
 		}
 		where = append(where, after)
 	}
-	proj := projectionOf(plan.Columns, plan.Key, order.Keys)
+	proj := projectionWith(plan.Columns, plan.Embeds, plan.Key, order.Keys)
 	body, err := t.query(ctx, supabase.Select{
-		Profile: plan.Relation.Profile, Relation: plan.Relation.Name, Columns: proj.items,
+		Profile: plan.Relation.Profile, Relation: plan.Relation.Name, Columns: proj.items, Embeds: selectEmbeds(plan.Embeds),
 		Where: where, Order: orderOf(order), Limit: limit + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
 	rows, err := readTable(body, proj.names)
+	if err == nil {
+		err = proj.reshape(rows)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,18 +141,17 @@ func bindFilters(filters []surfaces.Filter, args arguments) ([]boundFilter, erro
 
 func filterValues(f surfaces.Filter, value token) ([]string, error) {
 	switch {
-	case f.Operator == "in" && value[0] == '[':
-		list := elements(value)
-		values := make([]string, len(list))
-		for i, v := range list {
-			if isContainer(v) || isNull(v) {
-				return nil, invalid(f.Argument, "must be a list of plain values")
-			}
-			values[i] = stringOf(v)
-		}
-		return values, nil
 	case f.Operator == "in":
-		return nil, invalid(f.Argument, "must be a list")
+		return filterList(f, value)
+	case isContainment(f.Operator):
+		if f.Column.JSON != surfaces.JSONArray {
+			return filterJSON(f, value)
+		}
+		values, err := filterList(f, value)
+		if n := lengthOf(values); err == nil && n > maxFilterBytes {
+			return nil, invalid(f.Argument, "is longer than "+strconv.Itoa(maxFilterBytes)+" bytes; give fewer or shorter values")
+		}
+		return values, err
 	case f.Operator == "is":
 		switch s := stringOf(value); s {
 		case "null", "not_null", "true", "false", "unknown":
@@ -148,6 +164,49 @@ func filterValues(f surfaces.Filter, value token) ([]string, error) {
 	return []string{stringOf(value)}, nil
 }
 
+// isContainment reports whether the operator compares what is inside values:
+// contains, contained in, overlaps.
+func isContainment(operator string) bool {
+	return operator == "cs" || operator == "cd" || operator == "ov"
+}
+
+// filterList reads a list of plain values. Null is none: no list of the Data
+// API's can hold it.
+func filterList(f surfaces.Filter, value token) ([]string, error) {
+	if value[0] != '[' {
+		return nil, invalid(f.Argument, "must be a list")
+	}
+	list := elements(value)
+	if len(list) > maxFilterValues {
+		return nil, invalid(f.Argument, "has more than "+strconv.Itoa(maxFilterValues)+" values; give fewer")
+	}
+	values := make([]string, len(list))
+	for i, v := range list {
+		if isContainer(v) || isNull(v) {
+			return nil, invalid(f.Argument, "must be a list of plain values")
+		}
+		values[i] = stringOf(v)
+	}
+	return values, nil
+}
+
+// filterJSON reads any JSON value, as compact JSON.
+func filterJSON(f surfaces.Filter, value token) ([]string, error) {
+	compact := appendToken(nil, value)
+	if len(compact) > maxFilterBytes {
+		return nil, invalid(f.Argument, "is longer than "+strconv.Itoa(maxFilterBytes)+" bytes; give a smaller value")
+	}
+	return []string{string(compact)}, nil
+}
+
+func lengthOf(values []string) int {
+	n := 0
+	for _, v := range values {
+		n += len(v)
+	}
+	return n
+}
+
 // condition is the filter on the wire. like and ilike look for the caller's
 // text anywhere in the column: its own \ % _ are ordinary characters, and its
 // * stands for any one character, since the Data API cannot say a literal *.
@@ -156,6 +215,12 @@ func (f boundFilter) condition() supabase.Condition {
 	switch f.filter.Operator {
 	case "in":
 		c.Values = f.values
+	case "cs", "cd", "ov":
+		if f.filter.Column.JSON == surfaces.JSONArray {
+			c.Values = f.values
+		} else {
+			c.Value = f.values[0]
+		}
 	case "like", "ilike":
 		c.Value = contains(f.values[0])
 	default:
@@ -232,17 +297,32 @@ type projection struct {
 	visible int   // the first columns, in names too, are returned
 	key     []int // of each key column
 	order   []int // of each order term
+
+	embeds  []surfaces.Embed // the last of the visible
+	embedAt int              // where the first one is
 }
 
 // projectionOf selects the visible columns first, then what the key and the
 // order need besides.
 func projectionOf(columns, key []surfaces.Column, terms []surfaces.OrderTerm) projection {
-	var p projection
+	return projectionWith(columns, nil, key, terms)
+}
+
+// projectionWith is projectionOf with embeds behind the visible columns. They
+// are selected apart from items, and have their form once the rows went
+// through reshape.
+func projectionWith(columns []surfaces.Column, embeds []surfaces.Embed, key []surfaces.Column, terms []surfaces.OrderTerm) projection {
+	p := projection{embeds: embeds}
 	for _, c := range columns {
 		if !c.Hidden {
 			p.columns = append(p.columns, c)
 			p.add(c)
 		}
+	}
+	p.embedAt = len(p.names)
+	for _, e := range embeds {
+		p.columns = append(p.columns, embedColumn(e))
+		p.names = append(p.names, e.Name)
 	}
 	p.visible = len(p.names)
 	for _, c := range key {

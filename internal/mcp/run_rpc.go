@@ -129,14 +129,8 @@ func (t *toolCall) rpcRows(columns []surfaces.Column, body []byte) (*page, error
 		return nil, err
 	}
 	n := rows.len()
-	structured := []byte(`{"items":[`)
-	for i := range n {
-		if i > 0 {
-			structured = append(structured, ',')
-		}
-		structured = appendObject(structured, columns, rows.row(i))
-	}
-	return t.finish(append(structured, `]}`...), func(dst []byte) []byte {
+	structured := appendItems([]byte(`{"items":`), columns, rows, n)
+	return t.finish(append(structured, '}'), func(dst []byte) []byte {
 		if n == 0 {
 			return dst
 		}

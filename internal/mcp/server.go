@@ -196,7 +196,8 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 		if len(arguments) == 0 || string(arguments) == "null" {
 			arguments = []byte("{}")
 		}
-		if err := validateArguments(t.input, arguments); err != nil {
+		arguments, err := t.fitting(arguments)
+		if err != nil {
 			e := fault.From(err)
 			if e.Kind != fault.Invalid {
 				return nil, err
