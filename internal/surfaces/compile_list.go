@@ -18,6 +18,8 @@ func (b *tableTool) listPlan() *ListPlan {
 	p := &ListPlan{Relation: b.where, Key: b.key}
 	p.Orders = b.orders()
 	p.Filters = b.filters()
+	p.Search = b.search(p.Filters)
+	p.Embeds = embedPlans(b.embeds)
 	p.DefaultLimit, p.MaxLimit = b.limits()
 	p.Columns = slices.Clone(b.columns)
 	for _, o := range p.Orders {
@@ -149,6 +151,10 @@ func (b *tableTool) operatorFits(op Text, c *ColumnSchema, v value) bool {
 		fits = v.isText()
 	case "gt", "gte", "lt", "lte":
 		fits = v.ordered()
+	case "cs", "cd":
+		fits = v.sql == "jsonb" || v.listable()
+	case "ov":
+		fits = v.listable()
 	default:
 		fits = v.json != JSONArray && v.json != JSONAny
 	}
@@ -163,8 +169,16 @@ func (b *tableTool) operatorFits(op Text, c *ColumnSchema, v value) bool {
 func filterArgument(column, op string, taken map[string]bool) string {
 	name := safeName(column)
 	if op != "eq" || taken[name] {
-		name += "_" + op
+		name += "_" + cmp.Or(operatorSuffixes[op], op)
 	}
+	return uniqueArgument(name, taken)
+}
+
+// operatorSuffixes are those that say more than the operator.
+var operatorSuffixes = map[string]string{"cs": "contains", "cd": "contained_in", "ov": "overlaps"}
+
+// uniqueArgument makes a name one that is not taken, and takes it.
+func uniqueArgument(name string, taken map[string]bool) string {
 	name = name[:min(len(name), 64)]
 	unique := name
 	for i := 2; taken[unique]; i++ {
@@ -183,6 +197,9 @@ func (b *tableTool) listInput(p *ListPlan) *schema {
 		if f.Required {
 			in.Required = append(in.Required, f.Argument)
 		}
+	}
+	if p.Search != nil {
+		in.Properties.add(p.Search.Argument, searchSchema(p.Search))
 	}
 	if len(p.Orders) > 1 {
 		var orders []string
@@ -203,6 +220,8 @@ var operatorWords = map[string]string{
 	"lt": "is less than this value", "lte": "is this value or less",
 	"in": "is one of these values", "is": "is null or has a value",
 	"like": "contains this text (case counts)", "ilike": "contains this text (any case)",
+	"isdistinct": "is not this value, also where it is null",
+	"cs":         "holds all of these values", "cd": "holds none but these values", "ov": "holds at least one of these values",
 }
 
 func (b *tableTool) filterSchema(f Filter, c *ColumnSchema) *schema {
@@ -220,6 +239,16 @@ func (b *tableTool) filterSchema(f Filter, c *ColumnSchema) *schema {
 		}
 	case "like", "ilike":
 		s = &schema{Type: "string"}
+	case "cs", "cd", "ov":
+		hint = ""
+		if v.json != JSONArray {
+			s, words = &schema{}, map[string]string{"cs": "contains this JSON value", "cd": "is contained in this JSON value"}[f.Operator]
+			break
+		}
+		s = &schema{Type: "array", Items: bounded(v.item.input()), MaxItems: ptr(maxIn)}
+		if h := v.item.hint(); h != "" {
+			hint = "each " + h
+		}
 	}
 	s = bounded(s)
 	s.Description = sentence("Only rows whose "+c.Name+" "+words, hint, c.Comment)

@@ -15,7 +15,8 @@ type tableTool struct {
 	where   Relation
 	columns []Column // returned
 	key     []Column
-	shown   string // the relation as written in a surface file
+	embeds  []embedded // of list and get
+	shown   string     // the relation as written in a surface file
 }
 
 // table compiles the operations of one table entry.
@@ -30,6 +31,7 @@ func (c *compiler) table(t *ToolSpec) {
 	b.where = Relation{Schema: rel.Schema, Name: rel.Name, Profile: c.ix.profile(rel.Schema)}
 	b.pickColumns()
 	b.pickKey()
+	b.embeds = b.findEmbeds()
 	b.findings()
 	var list *ListPlan
 	for _, o := range s.By {
@@ -42,6 +44,10 @@ func (c *compiler) table(t *ToolSpec) {
 		return // what follows describes a plan that must be whole
 	}
 	c.used.relation(c.ix, rel, b.usedColumns(list))
+	for _, e := range b.embeds {
+		c.used.relation(c.ix, e.rel, e.uses)
+		c.used.Embeds = append(c.used.Embeds, e.plan)
+	}
 	for _, o := range s.By {
 		b.operation(o, list)
 	}
@@ -167,6 +173,16 @@ func (b *tableTool) usedColumns(list *ListPlan) []string {
 		for _, f := range list.Filters {
 			use[f.Column.Name] = true
 		}
+		if list.Search != nil {
+			for _, c := range list.Search.Columns {
+				use[c.Name] = true
+			}
+		}
+	}
+	for _, e := range b.embeds {
+		for _, name := range e.link.near {
+			use[name] = true
+		}
 	}
 	var used []string
 	for _, name := range b.rel.columnNames() {
@@ -187,12 +203,12 @@ func (b *tableTool) operation(o *OperationSpec, list *ListPlan) {
 		tool.List = list
 		tool.Input, tool.Output = b.raw(b.tool.at, b.listInput(list)), b.raw(b.tool.at, b.listOutput())
 		tool.Description = b.describeList(o, list)
-		b.checkTemplate(o.Template, listTemplateNames(b.columns))
+		b.checkTemplate(o.Template, listTemplateNames(b.columns, b.embeds...))
 	case opGet:
-		tool.Get = &GetPlan{Relation: b.where, Columns: b.columns, Key: b.getKey(o)}
-		tool.Input, tool.Output = b.raw(b.tool.at, b.getInput()), b.raw(b.tool.at, b.rowSchema())
+		tool.Get = &GetPlan{Relation: b.where, Columns: b.columns, Embeds: embedPlans(b.embeds), Key: b.getKey(o)}
+		tool.Input, tool.Output = b.raw(b.tool.at, b.getInput()), b.raw(b.tool.at, b.readSchema())
 		tool.Description = b.describeGet(o)
-		b.checkTemplate(o.Template, rowTemplateNames(b.columns))
+		b.checkTemplate(o.Template, rowTemplateNames(b.columns, b.embeds...))
 	}
 	if tool.Result == ResultText {
 		tool.Output = nil
@@ -230,10 +246,19 @@ func (b *tableTool) rowSchema() *schema {
 	return row
 }
 
+// readSchema is a row as list and get return it.
+func (b *tableTool) readSchema() *schema {
+	row := b.rowSchema()
+	for _, e := range b.embeds {
+		row.Properties.add(e.plan.Name, b.embedSchema(e))
+	}
+	return row
+}
+
 // listOutput is the page of design section 7.
 func (b *tableTool) listOutput() *schema {
 	page := outputObject()
-	page.Properties.add("items", &schema{Type: "array", Items: b.rowSchema()})
+	page.Properties.add("items", &schema{Type: "array", Items: b.readSchema()})
 	page.Properties.add("has_more", &schema{Type: "boolean"})
 	page.Properties.add("next_cursor", (&schema{Type: "string"}).orNull())
 	page.Properties.add("next_call", (&schema{Type: "object"}).orNull())

@@ -100,7 +100,10 @@ func (b *tableTool) describeList(o *OperationSpec, p *ListPlan) string {
 		lead = ended(o.Description.Value)
 	}
 	var more []string
-	more = append(more, "Returns "+strings.Join(columnNames(b.columns), ", ")+".")
+	more = append(more, "Returns "+b.returnWords()+".")
+	if p.Search != nil {
+		more = append(more, fmt.Sprintf("%s looks for text in %s.", humanize(p.Search.Argument), sentenceList(columnNamesAll(p.Search.Columns))))
+	}
 	if len(p.Filters) > 0 {
 		arguments := make([]string, len(p.Filters))
 		for i, f := range p.Filters {
@@ -111,6 +114,15 @@ func (b *tableTool) describeList(o *OperationSpec, p *ListPlan) string {
 	more = append(more, fmt.Sprintf("Ordered by %s, %d rows a page, %d at most.", orderWords(p.Orders[0]), p.DefaultLimit, p.MaxLimit))
 	more = append(more, "While has_more is true, call again with cursor set to next_cursor.")
 	return lead + " " + strings.Join(more, " ")
+}
+
+// returnWords name what is in a row that is read.
+func (b *tableTool) returnWords() string {
+	words := strings.Join(columnNames(b.columns), ", ")
+	if len(b.embeds) > 0 {
+		words += ", with " + embedWords(b.embeds)
+	}
+	return words
 }
 
 func orderWords(o Order) string {
@@ -129,5 +141,5 @@ func (b *tableTool) describeGet(o *OperationSpec) string {
 	if o.Description.Value != "" {
 		lead = ended(o.Description.Value)
 	}
-	return lead + " Returns " + strings.Join(columnNames(b.columns), ", ") + ". A row the caller may not see is not found."
+	return lead + " Returns " + b.returnWords() + ". A row the caller may not see is not found."
 }

@@ -12,7 +12,7 @@ import (
 
 // compilerVersion is part of every digest. It moves when the same file and
 // schema compile to something else.
-const compilerVersion = 1
+const compilerVersion = 2
 
 // used is what of a snapshot a file depends on. Only what changes the compiled
 // form is in it: not rights, indexes or policies.
@@ -22,6 +22,11 @@ type used struct {
 	Relations map[string]*usedRelation `json:"relations"`
 	Functions map[string]usedFunction  `json:"functions"`
 	Enums     map[string][]string      `json:"enums"`
+
+	// Which way over which foreign key, and what is at its end. Left out, as all
+	// that came later, where a file has none.
+	Embeds     []Embed                `json:"embeds,omitempty"`
+	Composites map[string][]Attribute `json:"composites,omitempty"`
 }
 
 type usedRelation struct {
@@ -45,7 +50,7 @@ type usedFunction struct {
 }
 
 func newUsed() *used {
-	return &used{Relations: map[string]*usedRelation{}, Functions: map[string]usedFunction{}, Enums: map[string][]string{}}
+	return &used{Relations: map[string]*usedRelation{}, Functions: map[string]usedFunction{}, Enums: map[string][]string{}, Composites: map[string][]Attribute{}}
 }
 
 func (u *used) relation(ix *index, r *RelationSchema, columns []string) {
@@ -60,29 +65,40 @@ func (u *used) relation(ix *index, r *RelationSchema, columns []string) {
 	for _, name := range columns {
 		c := r.column(name)
 		have.Columns[name] = usedColumn{Type: c.Type, NotNull: c.NotNull, Comment: c.Comment}
-		u.enum(ix, c.Type)
+		u.typ(ix, c.Type)
 	}
 }
 
 func (u *used) function(ix *index, f *FunctionSchema) {
 	u.Default = ix.defaultSchema()
 	u.Functions[f.Schema+"."+f.Name] = usedFunction{Comment: f.Comment, Arguments: f.Arguments, Volatility: f.Volatility, Returns: f.Returns}
-	u.enum(ix, f.Returns.Type)
+	if !f.Returns.Row {
+		u.typ(ix, f.Returns.Type) // of a row, Columns are what counts
+	}
 	for _, a := range f.Arguments {
-		u.enum(ix, a.Type)
+		u.typ(ix, a.Type)
 	}
 	for _, a := range f.Returns.Columns {
-		u.enum(ix, a.Type)
+		u.typ(ix, a.Type)
 	}
 }
 
-func (u *used) enum(ix *index, t TypeRef) {
+// typ notes what schemas say of a type beyond its name.
+func (u *used) typ(ix *index, t TypeRef) {
 	for t.Base != nil {
 		t = *t.Base
 	}
 	key := t.Schema + "." + t.Name
 	if labels, ok := ix.enums[key]; ok {
 		u.Enums[key] = labels
+	}
+	attributes, ok := ix.composites[key]
+	if _, noted := u.Composites[key]; !ok || noted {
+		return
+	}
+	u.Composites[key] = attributes
+	for _, a := range attributes {
+		u.typ(ix, a.Type)
 	}
 }
 

@@ -8,19 +8,26 @@ import (
 
 // findings are about who sees which rows.
 func (b *tableTool) findings() {
-	at, name := b.spec.Table.at, qualified(b.rel.Schema, b.rel.Name)
-	switch b.rel.Kind {
+	b.relationFindings(b.rel, b.shown, b.spec.Table.at)
+	for _, e := range b.embeds {
+		b.relationFindings(e.rel, b.ix.shown(e.rel.Schema, e.rel.Name), e.spec.Table.at)
+	}
+}
+
+func (c *compiler) relationFindings(rel *RelationSchema, shown string, at place) {
+	name := qualified(rel.Schema, rel.Name)
+	switch rel.Kind {
 	case KindView:
-		if !b.rel.SecurityInvoker {
-			b.warnf(at, "the view %s runs with its owner's rights, so Row Level Security of the tables below does not apply to callers: alter view %s set (security_invoker = true);", b.shown, name)
+		if !rel.SecurityInvoker {
+			c.warnf(at, "the view %s runs with its owner's rights, so Row Level Security of the tables below does not apply to callers: alter view %s set (security_invoker = true);", shown, name)
 		}
 	case KindMaterializedView, KindForeignTable:
-		b.warnf(at, "%s is a %s, which has no Row Level Security: every caller sees every row", b.shown, strings.ReplaceAll(b.rel.Kind, "_", " "))
+		c.warnf(at, "%s is a %s, which has no Row Level Security: every caller sees every row", shown, strings.ReplaceAll(rel.Kind, "_", " "))
 	default:
-		if !b.rel.RLS {
-			b.warnf(at, "Row Level Security is off on %s: every caller sees every row. If that is not meant: alter table %s enable row level security; and add policies", b.shown, name)
-		} else if b.rel.Policies == 0 {
-			b.warnf(at, "%s has Row Level Security but no policy: nobody sees any row", b.shown)
+		if !rel.RLS {
+			c.warnf(at, "Row Level Security is off on %s: every caller sees every row. If that is not meant: alter table %s enable row level security; and add policies", shown, name)
+		} else if rel.Policies == 0 {
+			c.warnf(at, "%s has Row Level Security but no policy: nobody sees any row", shown)
 		}
 	}
 }
@@ -28,6 +35,9 @@ func (b *tableTool) findings() {
 // privileges checks that the roles which will run the tool may read what it
 // reads.
 func (b *tableTool) privileges(list *ListPlan) {
+	for _, e := range b.embeds {
+		b.embedPrivileges(e)
+	}
 	columns := b.usedColumns(list)
 	name := qualified(b.rel.Schema, b.rel.Name)
 	for _, role := range b.roles(b.tool) {
@@ -74,7 +84,52 @@ func (b *tableTool) columnAt(name string) place {
 			return o.Column.at
 		}
 	}
+	if b.spec.Search != nil {
+		for _, t := range b.spec.Search.Columns {
+			if t.Value == name {
+				return t.at
+			}
+		}
+	}
+	for _, e := range b.embeds {
+		if slices.Contains(e.link.near, name) {
+			return e.spec.at
+		}
+	}
 	return b.spec.Table.at
+}
+
+// embedPrivileges checks that the roles which will run the tool may read what
+// it embeds, and the columns that join it.
+func (b *tableTool) embedPrivileges(e embedded) {
+	name, shown := qualified(e.rel.Schema, e.rel.Name), b.ix.shown(e.rel.Schema, e.rel.Name)
+	for _, role := range b.roles(b.tool) {
+		if !b.ix.known[role] {
+			continue // said of the table
+		}
+		for _, column := range e.uses {
+			if !slices.Contains(e.rel.column(column).Select, role) {
+				b.errorf(e.columnAt(column), "%s may not read %s.%s: grant select (%s) on %s to %s;", role, shown, column, ident(column), name, ident(role))
+			}
+		}
+	}
+}
+
+func (e *embedded) columnAt(name string) place {
+	for _, t := range e.spec.Columns {
+		if t.Value == name {
+			return t.at
+		}
+	}
+	return e.spec.Table.at
+}
+
+// searchConfigAdvice says what no index can help.
+func (b *tableTool) searchConfigAdvice(s *Search) string {
+	if s.Mode != SearchWeb || s.Config != "" || s.Columns[0].SQLType == tsvector {
+		return ""
+	}
+	return " And write config: english, or the one that fits: without one, no index serves"
 }
 
 // indexFindings name the orders and filters that no index serves.
@@ -84,7 +139,16 @@ func (b *tableTool) indexFindings(p *ListPlan) {
 			b.warnf(b.orderAt(*m.order), "no index serves the order %s: %s", quoteName(m.order.Name), m.sql)
 			continue
 		}
+		if m.search != nil {
+			b.warnf(b.spec.Search.at, "no index serves the search: %s%s", m.sql, b.searchConfigAdvice(p.Search))
+			continue
+		}
 		b.warnf(b.filterAt(m.filter.Column.Name), "no index serves the filter %s: %s", m.filter.Argument, m.sql)
+	}
+	for _, e := range b.embeds {
+		if m := missingEmbedIndex(e.rel, &e.plan, e.link.far); m.sql != "" {
+			b.warnf(e.spec.at, "no index finds the rows of %s: %s", quoteName(e.plan.Name), m.sql)
+		}
 	}
 }
 
@@ -92,6 +156,8 @@ func (b *tableTool) indexFindings(p *ListPlan) {
 type missingIndex struct {
 	order   *Order
 	filter  *Filter
+	search  *Search
+	embed   *Embed
 	columns string // what the index would be over
 	sql     string // that makes it
 }
@@ -120,6 +186,12 @@ func missingIndexes(snap *Snapshot, rel *RelationSchema, p *ListPlan) []missingI
 		m.filter = &p.Filters[i]
 		missing = append(missing, m)
 	}
+	for _, m := range missingSearchIndexes(snap, rel, p.Search) {
+		if !told[m.sql] {
+			told[m.sql] = true
+			missing = append(missing, m)
+		}
+	}
 	return missing
 }
 
@@ -134,8 +206,13 @@ var unordered = map[string]bool{
 func missingFilterIndex(snap *Snapshot, rel *RelationSchema, f Filter) missingIndex {
 	column, table := f.Column.Name, qualified(rel.Schema, rel.Name)
 	switch f.Operator {
-	case "is", "neq":
+	case "is", "neq", "isdistinct":
 		return missingIndex{}
+	case "cs", "cd", "ov":
+		if f.Operator == "cd" && f.Column.JSON != JSONArray || slices.ContainsFunc(rel.Indexes, func(i IndexSchema) bool { return contents(i, f) }) {
+			return missingIndex{} // nothing finds JSON by what it is a part of
+		}
+		return missingIndex{columns: "gin " + ident(column), sql: fmt.Sprintf("create index on %s using gin (%s);", table, ident(column))}
 	case "like", "ilike":
 		if f.Column.SQLType == "bpchar" || f.Column.SQLType == "name" ||
 			slices.ContainsFunc(rel.Indexes, func(i IndexSchema) bool { return trigrams(i, column) }) {
@@ -175,6 +252,13 @@ func (b *tableTool) orderAt(o Order) place {
 
 func leads(i IndexSchema, column string) bool {
 	return !i.Partial && i.Method != "gin" && len(i.Keys) > 0 && i.Keys[0].Column == column
+}
+
+// contents reports whether the index finds lists or JSON by what is in them.
+func contents(i IndexSchema, f Filter) bool {
+	return !i.Partial && i.Method == "gin" && slices.ContainsFunc(i.Keys, func(k IndexTerm) bool {
+		return k.Column == f.Column.Name && (k.OpClass != "jsonb_path_ops" || f.Operator == "cs")
+	})
 }
 
 func trigrams(i IndexSchema, column string) bool {

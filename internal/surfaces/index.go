@@ -8,25 +8,25 @@ type index struct {
 	relations  map[string]*RelationSchema   // schema.name
 	functions  map[string][]*FunctionSchema // schema.name
 	enums      map[string][]string          // schema.name
-	composites map[string]bool              // schema.name; every relation is one, too
+	composites map[string][]Attribute       // schema.name; every relation is one, too
 	known      map[string]bool              // roles whose rights the snapshot has
 	usage      map[string][]string          // schema to roles
 }
 
 func newIndex(snap *Snapshot) *index {
 	ix := &index{snap: snap, relations: map[string]*RelationSchema{}, functions: map[string][]*FunctionSchema{},
-		enums: map[string][]string{}, composites: map[string]bool{}, known: map[string]bool{}, usage: map[string][]string{}}
+		enums: map[string][]string{}, composites: map[string][]Attribute{}, known: map[string]bool{}, usage: map[string][]string{}}
 	for i := range snap.Relations {
 		r := &snap.Relations[i]
 		ix.relations[r.Schema+"."+r.Name] = r
-		ix.composites[r.Schema+"."+r.Name] = true
+		ix.composites[r.Schema+"."+r.Name] = r.attributes()
 	}
 	for i := range snap.Functions {
 		f := &snap.Functions[i]
 		ix.functions[f.Schema+"."+f.Name] = append(ix.functions[f.Schema+"."+f.Name], f)
 	}
 	for _, c := range snap.Composites {
-		ix.composites[c.Schema+"."+c.Name] = true
+		ix.composites[c.Schema+"."+c.Name] = c.Attributes
 	}
 	for _, e := range snap.Enums {
 		ix.enums[e.Schema+"."+e.Name] = e.Labels
@@ -111,6 +111,15 @@ func (r *RelationSchema) column(name string) *ColumnSchema {
 		}
 	}
 	return nil
+}
+
+// attributes are the relation's columns as those of its row type.
+func (r *RelationSchema) attributes() []Attribute {
+	attributes := make([]Attribute, len(r.Columns))
+	for i, c := range r.Columns {
+		attributes[i] = Attribute{Name: c.Name, Type: c.Type}
+	}
+	return attributes
 }
 
 func (r *RelationSchema) columnNames() []string {

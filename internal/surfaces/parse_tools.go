@@ -118,6 +118,8 @@ func (r *reader) tableTool(n *yaml.Node, at place) *ToolSpec {
 	s.Key, _ = m.list("key", ruleName)
 	s.Filters = r.filters(m)
 	s.Order = r.orders(m)
+	s.Search = r.search(m)
+	s.Embed = r.embeds(m)
 	s.Shorten, _ = m.list("shorten", ruleName)
 	s.Limit = r.limit(m)
 	for _, op := range s.Operations {
@@ -172,7 +174,7 @@ func (r *reader) columns(m mapping) []Text {
 }
 
 // The filter operators of this version, in the order they are offered.
-var filterOperators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "in", "like", "ilike", "is"}
+var filterOperators = []string{"eq", "neq", "gt", "gte", "lt", "lte", "in", "like", "ilike", "is", "isdistinct", "cs", "cd", "ov"}
 
 func (r *reader) filters(m mapping) filterSpecs {
 	n, at, ok := m.get("filters")

@@ -121,11 +121,12 @@ func (p *inspection) indexes(c *Compiled) {
 			continue // drift tells of it
 		}
 		for _, m := range missingIndexes(p.ix.snap, rel, t.List) {
-			what := "order"
-			if m.filter != nil {
+			what := "search"
+			switch {
+			case m.filter != nil:
 				what = "filter " + quoteName(m.filter.Argument)
-			} else {
-				what += " " + quoteName(m.order.Name)
+			case m.order != nil:
+				what = "order " + quoteName(m.order.Name)
 			}
 			p.add(Finding{
 				Kind: FindingMissingIndex, Severity: FindingWarning, Object: object, Used: true,

@@ -90,6 +90,8 @@ func TestFileSchemaAndParserKnowTheSameKeys(t *testing.T) {
 		"table":          {tool(0), tableKeys},
 		"rpc":            {tool(1), rpcKeys},
 		"filter":         {tool(0, "properties", "filters", "additionalProperties", "anyOf", 2), filterKeys},
+		"search":         {tool(0, "properties", "search", "anyOf", 2), searchKeys},
+		"embed":          {tool(0, "properties", "embed", "additionalProperties"), embedKeys},
 		"order":          {tool(0, "properties", "order", "anyOf", 0, "anyOf", 1), orderKeys},
 		"limit":          {tool(0, "properties", "limit"), limitKeys},
 		"guidance":       {tool(0, "properties", "guidance"), guidanceKeys},

@@ -12,12 +12,16 @@ type templateNames struct {
 	section, open bool
 }
 
-func listTemplateNames(columns []Column) templateNames {
-	return templateNames{values: []string{"has_more", "next_cursor"}, items: columnNames(columns), section: true}
+func listTemplateNames(columns []Column, embeds ...embedded) templateNames {
+	return templateNames{values: []string{"has_more", "next_cursor"}, items: rowTemplateNames(columns, embeds...).values, section: true}
 }
 
-func rowTemplateNames(columns []Column) templateNames {
-	return templateNames{values: columnNames(columns)}
+func rowTemplateNames(columns []Column, embeds ...embedded) templateNames {
+	names := columnNames(columns)
+	for _, e := range embeds {
+		names = append(names, e.plan.Name)
+	}
+	return templateNames{values: names}
 }
 
 func columnNames(columns []Column) []string {

@@ -9,7 +9,15 @@ type value struct {
 	labels []string // of an enum
 	item   *value   // of an array
 	opaque bool     // a composite, a pseudo-type or an extension's type
-	object bool     // a composite: an object of its attributes
+	row    *rowType // of a composite
+}
+
+// rowType is a composite type, whose attributes are looked up when a schema is
+// written.
+type rowType struct {
+	ix         *index
+	key        string // schema.name
+	attributes []Attribute
 }
 
 // catalogSchema is where Postgres keeps its own types.
@@ -38,7 +46,11 @@ func (ix *index) typeOf(t TypeRef) value {
 	if t.Name == "citext" {
 		return value{sql: t.Name, json: JSONString}
 	}
-	return value{sql: t.Name, json: JSONAny, opaque: true, object: ix.composites[t.Schema+"."+t.Name]}
+	v := value{sql: t.Name, json: JSONAny, opaque: true}
+	if attributes, ok := ix.composites[t.Schema+"."+t.Name]; ok {
+		v.row = &rowType{ix: ix, key: t.Schema + "." + t.Name, attributes: attributes}
+	}
+	return v
 }
 
 func catalogType(name string) value {
@@ -73,17 +85,27 @@ func (v value) ordered() bool {
 	return v.json == JSONString || v.json == JSONInteger || v.json == JSONNumber
 }
 
+// listable reports whether lists of it can be compared: an array of plain
+// values that have an order.
+func (v value) listable() bool {
+	return v.json == JSONArray && v.item.json != JSONArray && v.item.json != JSONAny && !unordered[v.item.sql]
+}
+
 // output is the schema of a value in a result: its JSON type and nothing that
 // data could break. Floats may be "NaN" or "Infinity" as text; an array may
 // have any number of dimensions.
-func (v value) output(nullable bool) *schema {
+func (v value) output(nullable bool) *schema { return v.outputIn(nullable, newNesting()) }
+
+func (v value) outputIn(nullable bool, in nesting) *schema {
 	var s *schema
-	switch v.json {
-	case JSONAny:
+	switch {
+	case v.row != nil:
+		s = v.row.object(in, outputObject(), func(v value, in nesting) *schema { return v.inside().outputIn(true, in) })
+	case v.json == JSONAny:
 		return &schema{}
-	case JSONArray:
+	case v.json == JSONArray:
 		s = &schema{Type: "array", Items: &schema{}}
-	case JSONNumber:
+	case v.json == JSONNumber:
 		s = &schema{AnyOf: []*schema{{Type: "number"}, {Type: "string"}}}
 	default:
 		s = &schema{Type: string(v.json)}
@@ -102,7 +124,9 @@ const (
 )
 
 // input is the schema of a value as an argument.
-func (v value) input() *schema {
+func (v value) input() *schema { return v.inputIn(newNesting()) }
+
+func (v value) inputIn(in nesting) *schema {
 	switch {
 	case v.sql == "int8":
 		return &schema{AnyOf: []*schema{{Type: "integer"}, {Type: "string", Pattern: integerText}}}
@@ -117,9 +141,15 @@ func (v value) input() *schema {
 	case len(v.labels) > 0:
 		return &schema{Type: "string", Enum: v.labels}
 	case v.json == JSONArray:
-		return &schema{Type: "array", Items: v.item.input()}
-	case v.object:
-		return &schema{Type: "object"}
+		return &schema{Type: "array", Items: v.item.inputIn(in)}
+	case v.row != nil:
+		return v.row.object(in, inputObject(), func(v value, in nesting) *schema {
+			s := v.inputIn(in)
+			if hint := v.hint(); hint != "" && v.row == nil {
+				s.Description = ended(humanize(hint))
+			}
+			return s
+		})
 	case v.json == JSONAny:
 		return &schema{}
 	}
@@ -154,7 +184,7 @@ func (v value) hint() string {
 	switch {
 	case v.json == JSONArray:
 		return "a list"
-	case v.object:
+	case v.row != nil:
 		return "an object of the database type " + v.sql
 	case v.opaque:
 		return "a value of the database type " + v.sql
