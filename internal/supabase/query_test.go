@@ -1,7 +1,9 @@
 package supabase
 
 import (
+	"encoding/json"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -39,6 +41,23 @@ func TestQueryQuotesByContext(t *testing.T) {
 		{"reserved column names", Select{Where: []Condition{{Column: "order", Operator: "eq", Value: "1"}, {Column: "limit", Operator: "eq", Value: "2"}}},
 			`"order"=eq.1&"limit"=eq.2`},
 		{"timestamps keep their plus", Select{Where: []Condition{{Column: "at", Operator: "gt", Value: "2026-01-01T00:00:00+00:00"}}}, `"at"=gt.2026-01-01T00:00:00+00:00`},
+		{"isdistinct", Select{Where: []Condition{{Column: "a", Operator: "isdistinct", Value: nasty}, {And: []Condition{{Column: "a", Operator: "isdistinct", Value: injection, Negate: true}}}}},
+			`"a"=isdistinct.x&role=eq.admin&and=("a".not.isdistinct."),id.gt.0,(")`},
+		{"arrays quote their elements", Select{Where: []Condition{{Column: "t", Operator: "cs", Values: []string{`a"b,c`, `back\slash`, `{x}`, `null`, ``, ` lead`}}}},
+			`"t"=cs.{"a\"b,c","back\\slash","{x}","null",""," lead"}`},
+		{"arrays in a tree are quoted whole", Select{Where: []Condition{{Or: []Condition{
+			{Column: "t", Operator: "ov", Values: []string{`a"b`, `\`}}, {Column: "t", Operator: "cd", Values: []string{injection}, Negate: true}}}}},
+			`or=("t".ov."{\"a\\\"b\",\"\\\\\"}","t".not.cd."{\"),id.gt.0,(\"}")`},
+		{"the empty array", Select{Where: []Condition{{Column: "t", Operator: "cs"}, {And: []Condition{{Column: "t", Operator: "cd"}}}}}, `"t"=cs.{}&and=("t".cd."{}")`},
+		{"JSON as it is", Select{Where: []Condition{{Column: "d", Operator: "cs", Value: `{"a":"x\"y"}`}, {Or: []Condition{{Column: "d", Operator: "cd", Value: `["),b.eq.1,("]`}}}}},
+			`"d"=cs.{"a":"x\"y"}&or=("d".cd."[\"),b.eq.1,(\"]")`},
+		{"web search", Select{Where: []Condition{{Column: "v", Operator: "wfts", Value: `"a b" -c or (d)`}, {Or: []Condition{{Column: "v", Operator: "wfts", Config: "english", Value: `say "x",y)`}}}}},
+			`"v"=wfts."a b" -c or (d)&or=("v".wfts(english)."say \"x\",y)")`},
+		{"negated web search", Select{Where: []Condition{{Column: "v", Operator: "wfts", Config: "simple", Value: "a", Negate: true}}}, `"v"=not.wfts(simple).a`},
+		{"embeds", Select{Columns: []string{`"id"`}, Embeds: []Embed{
+			{Alias: "notes", Relation: "notes", Hint: `odd"fk`, Columns: []string{`"id"::text`, `"body"`}, Order: []OrderBy{{Column: "at", Desc: true, NullsFirst: true}, {Column: "id"}}, Limit: 6},
+			{Alias: "boss", Relation: "boss_id", Columns: []string{`"name"`}},
+		}, Limit: 3}, `select="id","notes":"notes"!"odd\"fk"("id"::text,"body"),"boss":"boss_id"("name")&"notes".order="at".desc.nullsfirst,"id".asc.nullslast&"notes".limit=6&limit=3`},
 		{"order and limit", Select{Order: []OrderBy{{Column: "a", Desc: true}, {Column: `b"`, NullsFirst: true}}, Limit: 21},
 			`order="a".desc.nullslast,"b\"".asc.nullsfirst&limit=21`},
 	} {
@@ -95,6 +114,12 @@ func TestQueryRefusesWhatIsNotAConditionOrOperator(t *testing.T) {
 		"not in list":    {Column: "a", Operator: "match", Value: "x"},
 		"is with a word": {Column: "a", Operator: "is", Value: "null,b.eq.1"},
 		"nested empty":   {Or: []Condition{{}}},
+		"config text":    {Column: "a", Operator: "wfts", Config: "x).y,(", Value: "z"},
+		"config schema":  {Column: "a", Operator: "wfts", Config: "pg_catalog.simple", Value: "z"},
+		"config of eq":   {Column: "a", Operator: "eq", Config: "simple", Value: "z"},
+		"not JSON":       {Column: "a", Operator: "cs", Value: `{"a":1},b`},
+		"JSON and list":  {Column: "a", Operator: "cs", Value: `{}`, Values: []string{"x"}},
+		"JSON overlaps":  {Column: "a", Operator: "ov", Value: `[1]`},
 	} {
 		if _, err := (Select{Where: []Condition{c}}).query(); err == nil {
 			t.Errorf("%s: want an error", name)
@@ -102,46 +127,114 @@ func TestQueryRefusesWhatIsNotAConditionOrOperator(t *testing.T) {
 	}
 }
 
+func TestQueryRefusesEmbedsThatAreNotClear(t *testing.T) {
+	t.Parallel()
+	one := []string{`"id"`}
+	for name, embeds := range map[string][]Embed{
+		"no alias":        {{Relation: "notes", Columns: one}},
+		"alias with dots": {{Alias: "a.b", Relation: "notes", Columns: one}},
+		"no relation":     {{Alias: "a", Columns: one}},
+		"no columns":      {{Alias: "a", Relation: "notes"}},
+		"count":           {{Alias: "a", Relation: "count", Columns: one}},
+		"same alias":      {{Alias: "a", Relation: "b", Columns: one}, {Alias: "a", Relation: "c", Columns: one}},
+		"order of two":    {{Alias: "notes", Relation: "notes", Hint: "x", Columns: one, Limit: 2}, {Alias: "others", Relation: "notes", Hint: "y", Columns: one}},
+	} {
+		if _, err := (Select{Columns: one, Embeds: embeds}).query(); err == nil {
+			t.Errorf("%s: want an error", name)
+		}
+	}
+	clear := []Embed{{Alias: "places", Relation: "places", Hint: "x", Columns: one}, {Alias: "work", Relation: "places", Hint: "y", Columns: one, Limit: 2}}
+	if _, err := (Select{Embeds: clear}).query(); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzQueryKeepsValuesInTheirPlace reads the query back with a reader of its
+// own: whatever the texts are, there are exactly these pairs, and every text is
+// one value in its place.
 func FuzzQueryKeepsValuesInTheirPlace(f *testing.F) {
 	f.Add("a", "b")
 	f.Add(`x&role=eq.admin`, `),id.gt.0,(`)
 	f.Add(`"\`, "%00+;#")
+	f.Add(`a"b,c`, `back\slash`)
+	f.Add(`{"a","b"}`, `null`)
+	f.Add("", "inner")
 	f.Fuzz(func(t *testing.T, top, inTree string) {
-		raw, err := Select{Where: []Condition{
-			{Column: "a", Operator: "eq", Value: top},
-			{Or: []Condition{{Column: "b", Operator: "gt", Value: inTree}, {Column: "c", Operator: "in", Values: []string{inTree, "x"}}}},
-		}}.query()
+		text, err := json.Marshal(map[string]string{top: inTree})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := Select{
+			Columns: []string{SelectColumn(top, true)},
+			Embeds:  []Embed{{Alias: "e", Relation: "r" + top, Hint: "h" + inTree, Columns: []string{SelectAlias("k", inTree, false)}, Order: []OrderBy{{Column: inTree}}, Limit: 2}},
+			Where: []Condition{
+				{Column: "a", Operator: "eq", Value: top},
+				{Column: "i", Operator: "isdistinct", Value: top, Negate: true},
+				{Column: "w", Operator: "wfts", Config: "simple", Value: top},
+				{Column: "t", Operator: "cs", Values: []string{top, inTree}},
+				{Column: "d", Operator: "cd", Value: string(text)},
+				{Or: []Condition{
+					{Column: "b", Operator: "gt", Value: inTree},
+					{Column: "c", Operator: "in", Values: []string{inTree, "x"}},
+					{Column: "i", Operator: "isdistinct", Value: inTree},
+					{Column: "w", Operator: "wfts", Value: inTree, Negate: true},
+					{Column: "t", Operator: "ov", Values: []string{inTree, top}},
+					{Column: "d", Operator: "cs", Value: string(text)},
+				}},
+			},
+			Order: []OrderBy{{Column: top, Desc: true}},
+		}.query()
 		if err != nil {
 			t.Fatal(err)
 		}
 		values, err := url.ParseQuery(raw)
-		if err != nil || len(values) != 2 {
+		if err != nil || len(values) != 10 {
 			t.Fatalf("pairs %v, %v", values, err)
 		}
-		if got := values.Get(`"a"`); got != "eq."+top {
-			t.Fatalf("top level %q", got)
-		}
-		rest := values.Get("or")
-		for _, want := range []string{`("b".gt.`, `,"c".in.(`, `,`, `))`} {
-			if len(rest) < len(want) || rest[:len(want)] != want {
-				t.Fatalf("%q does not start with %q", rest, want)
-			}
-			rest = rest[len(want):]
-			if want == `))` || want == `,"c".in.(` || want == `("b".gt.` || want == "," {
-				if want == `))` {
-					break
-				}
-				value, after := unquoteOne(t, rest)
-				if value != inTree && value != "x" {
-					t.Fatalf("value %q", value)
-				}
-				rest = after
+		for key, want := range map[string]string{`"a"`: "eq." + top, `"i"`: "not.isdistinct." + top, `"w"`: "wfts(simple)." + top, `"d"`: "cd." + string(text), `"e".limit`: "2"} {
+			if got := values[key]; len(got) != 1 || got[0] != want {
+				t.Fatalf("%s is %q, want %q", key, got, want)
 			}
 		}
-		if rest != "" {
-			t.Fatalf("left over %q", rest)
-		}
+		expect(t, values.Get(`"t"`), "cs.{", top, ",", inTree, "}")
+		expect(t, values.Get("select"), "", top, `::text,`, "e", ":", "r"+top, "!", "h"+inTree, "(", "k", ":", inTree, ")")
+		expect(t, values.Get(`"e".order`), "", inTree, ".asc.nullslast")
+		expect(t, values.Get("order"), "", top, ".desc.nullslast")
+		list := expect(t, values.Get("or"), "(", "b", ".gt.", inTree, ",", "c", ".in.(", inTree, ",", "x", "),", "i", ".isdistinct.", inTree,
+			",", "w", ".not.wfts.", inTree, ",", "t", ".ov.", anything, ",", "d", ".cs.", string(text), ")")
+		expect(t, list, "{", inTree, ",", top, "}")
 	})
+}
+
+// anything stands for a quoted text that expect returns.
+const anything = "\x00anything"
+
+// expect reads a text made of literals and quoted texts in turn, beginning and
+// ending with a literal.
+func expect(t *testing.T, s string, parts ...string) (some string) {
+	t.Helper()
+	whole := s
+	for i, part := range parts {
+		if i%2 == 0 {
+			rest, found := strings.CutPrefix(s, part)
+			if !found {
+				t.Fatalf("%q does not go on with %q in %q", s, part, whole)
+			}
+			s = rest
+			continue
+		}
+		var value string
+		value, s = unquoteOne(t, s)
+		if part == anything {
+			some = value
+		} else if value != part {
+			t.Fatalf("value %q, want %q in %q", value, part, whole)
+		}
+	}
+	if s != "" {
+		t.Fatalf("left over %q of %q", s, whole)
+	}
+	return some
 }
 
 // unquoteOne reads one quoted value the way the grammar does.

@@ -155,13 +155,12 @@ func (c Condition) narrows(negated bool) bool {
 		}
 		return len(members) > 0
 	}
-	nothing := c.Value == "" && len(c.Values) == 0
 	switch c.Operator {
 	case "in", "ov":
-		return !(negated && nothing) // nothing is in the empty list
+		return !negated || len(c.Values) > 0 // nothing is in the empty list
 	case "cs":
-		empty := nothing || c.Value == "{}" || c.Value == "[]"
-		return negated || !empty // everything contains nothing
+		value := strings.Join(strings.Fields(c.Value), "")
+		return negated || len(c.Values) > 0 || value != "" && value != "{}" && value != "[]" // everything contains nothing
 	case "like", "ilike":
 		return negated || strings.Trim(c.Value, "%") != ""
 	case "wfts":
