@@ -189,15 +189,20 @@ func uniqueArgument(name string, taken map[string]bool) string {
 	return unique
 }
 
-func (b *tableTool) listInput(p *ListPlan) *schema {
-	in := inputObject()
-	for _, f := range p.Filters {
+// addFilters offers what narrows rows.
+func (b *tableTool) addFilters(in *schema, filters []Filter) {
+	for _, f := range filters {
 		column := b.rel.column(f.Column.Name)
 		in.Properties.add(f.Argument, b.filterSchema(f, column))
 		if f.Required {
 			in.Required = append(in.Required, f.Argument)
 		}
 	}
+}
+
+func (b *tableTool) listInput(p *ListPlan) *schema {
+	in := inputObject()
+	b.addFilters(in, p.Filters)
 	if p.Search != nil {
 		in.Properties.add(p.Search.Argument, searchSchema(p.Search))
 	}

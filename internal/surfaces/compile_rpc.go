@@ -139,7 +139,7 @@ func (b *rpcTool) offered() []offeredArgument {
 		v := b.ix.typeOf(a.Type)
 		s := v.input()
 		if declared {
-			b.narrow(s, spec, v)
+			b.narrow("argument", s, spec, v)
 		}
 		s.Description = spec.Description.Value
 		if s.Description == "" && v.hint() != "" {
@@ -174,20 +174,20 @@ func (b *rpcTool) unknownArguments() {
 	}
 }
 
-// narrow adds the file's limits to an argument's schema, where they fit its
-// type.
-func (b *rpcTool) narrow(s *schema, spec ArgumentSpec, v value) {
+// narrow adds the file's limits to the schema of an argument or a column, where
+// they fit its type.
+func (c *compiler) narrow(what string, s *schema, spec ArgumentSpec, v value) {
 	if t := spec.Type; t.Value != "" && !v.travelsAs(t.Value) {
-		b.errorf(t.at, "the argument is %s in the database, which does not travel as %s: leave type out", v.sql, quoteName(t.Value))
+		c.errorf(t.at, "the argument is %s in the database, which does not travel as %s: leave type out", v.sql, quoteName(t.Value))
 	}
 	text := s.Type == "string"
 	refuse := func(key string) {
-		b.errorf(spec.at, "%s does not fit the argument %s, which is of type %s", key, quoteName(spec.Name.Value), v.sql)
+		c.errorf(spec.at, "%s does not fit the %s %s, which is of type %s", key, what, quoteName(spec.Name.Value), v.sql)
 	}
 	if len(spec.Enum) > 0 {
 		if text {
 			s.Enum, s.Pattern = values(spec.Enum), ""
-			b.labelsOnly(spec.Enum, v)
+			c.labelsOnly(spec.Enum, v)
 		} else {
 			refuse("enum")
 		}
@@ -198,7 +198,7 @@ func (b *rpcTool) narrow(s *schema, spec ArgumentSpec, v value) {
 		case !text:
 			refuse("pattern")
 		case err != nil:
-			b.errorf(spec.Pattern.at, "the pattern is not a regular expression: %v", err)
+			c.errorf(spec.Pattern.at, "the pattern is not a regular expression: %v", err)
 		default:
 			s.Pattern = spec.Pattern.Value
 		}
@@ -224,10 +224,10 @@ func (b *rpcTool) narrow(s *schema, spec ArgumentSpec, v value) {
 	}
 }
 
-func (b *rpcTool) labelsOnly(enum []Text, v value) {
+func (c *compiler) labelsOnly(enum []Text, v value) {
 	for _, e := range enum {
 		if len(v.labels) > 0 && !slices.Contains(v.labels, e.Value) {
-			b.errorf(e.at, "%s is not a label of %s%s", quoteName(e.Value), v.sql, b.suggest(e.Value, v.labels, "; its labels are "))
+			c.errorf(e.at, "%s is not a label of %s%s", quoteName(e.Value), v.sql, c.suggest(e.Value, v.labels, "; its labels are "))
 		}
 	}
 }

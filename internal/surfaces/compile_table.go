@@ -16,7 +16,8 @@ type tableTool struct {
 	columns []Column // returned
 	key     []Column
 	embeds  []embedded // of list and get
-	shown   string     // the relation as written in a surface file
+	writes  []*write
+	shown   string // the relation as written in a surface file
 }
 
 // table compiles the operations of one table entry.
@@ -39,14 +40,22 @@ func (c *compiler) table(t *ToolSpec) {
 			list = b.listPlan()
 		}
 	}
+	for _, o := range s.By {
+		if changes(o.Operation) {
+			b.writes = append(b.writes, b.write(o))
+		}
+	}
 	b.privileges(list)
-	if HasErrors(c.problems[before:]) || len(s.Columns) == 0 {
+	if HasErrors(c.problems[before:]) || len(s.Columns) == 0 && s.reads() {
 		return // what follows describes a plan that must be whole
 	}
 	c.used.relation(c.ix, rel, b.usedColumns(list))
 	for _, e := range b.embeds {
 		c.used.relation(c.ix, e.rel, e.uses)
 		c.used.Embeds = append(c.used.Embeds, e.plan)
+	}
+	for _, w := range b.writes {
+		c.used.relation(c.ix, rel, w.writeColumns())
 	}
 	for _, o := range s.By {
 		b.operation(o, list)
@@ -102,9 +111,9 @@ func (b *tableTool) pickKey() {
 		at, key = b.spec.Key[0].at, values(b.spec.Key)
 		b.checkDeclaredKey()
 	}
-	if len(key) == 0 {
+	needed := b.needsKey()
+	if len(key) == 0 && needed {
 		b.noKey(at)
-		return
 	}
 	for _, name := range key {
 		c := b.rel.column(name)
@@ -112,12 +121,18 @@ func (b *tableTool) pickKey() {
 			continue // reported before
 		}
 		column := b.ix.column(b.rel, c)
-		if v := b.ix.typeOf(c.Type); !v.ordered() {
+		if v := b.ix.typeOf(c.Type); needed && !v.ordered() {
 			b.errorf(at, "the key column %s is of type %s, which cannot be ordered", quoteName(name), v.sql)
 		}
 		column.Hidden = !b.returned(name)
 		b.key = append(b.key, column)
 	}
+}
+
+// needsKey reports whether an operation tells rows apart by their key. A create
+// only says what the key of its row is, and filters choose many.
+func (b *tableTool) needsKey() bool {
+	return slices.ContainsFunc(b.spec.By, func(o *OperationSpec) bool { return o.Operation != opCreate && o.maxAffected.line == 0 })
 }
 
 func (b *tableTool) checkDeclaredKey() {
@@ -163,8 +178,16 @@ func (b *tableTool) returned(name string) bool {
 // of the table.
 func (b *tableTool) usedColumns(list *ListPlan) []string {
 	use := map[string]bool{}
-	for _, c := range slices.Concat(b.columns, b.key) {
+	for _, c := range b.columns {
 		use[c.Name] = true
+	}
+	for _, c := range b.key {
+		use[c.Name] = use[c.Name] || b.needsKey()
+	}
+	for _, w := range b.writes {
+		for _, name := range w.readColumns() {
+			use[name] = true
+		}
 	}
 	if list != nil {
 		for _, c := range list.Columns {
@@ -209,6 +232,11 @@ func (b *tableTool) operation(o *OperationSpec, list *ListPlan) {
 		tool.Input, tool.Output = b.raw(b.tool.at, b.getInput()), b.raw(b.tool.at, b.readSchema())
 		tool.Description = b.describeGet(o)
 		b.checkTemplate(o.Template, rowTemplateNames(b.columns, b.embeds...))
+	}
+	for _, w := range b.writes {
+		if w.op == o {
+			b.writeTool(&tool, w)
+		}
 	}
 	if tool.Result == ResultText {
 		tool.Output = nil
@@ -268,6 +296,12 @@ func (b *tableTool) listOutput() *schema {
 
 func (b *tableTool) getInput() *schema {
 	in := inputObject()
+	b.addKey(in)
+	return in
+}
+
+// addKey offers the columns that say which row.
+func (b *tableTool) addKey(in *schema) {
 	for _, k := range b.key {
 		column := b.rel.column(k.Name)
 		v := b.ix.typeOf(column.Type)
@@ -276,5 +310,4 @@ func (b *tableTool) getInput() *schema {
 		in.Properties.add(k.Name, s)
 		in.Required = append(in.Required, k.Name)
 	}
-	return in
 }

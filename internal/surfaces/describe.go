@@ -62,10 +62,13 @@ func (b *tableTool) title(o *OperationSpec) string {
 	if len(b.spec.By) == 1 && b.spec.Noun.Value != "" {
 		return noun
 	}
-	if o.Operation == opGet {
+	switch o.Operation {
+	case opList:
+		return noun + ": list"
+	case opGet:
 		return noun + ": one row"
 	}
-	return noun + ": list"
+	return noun + ": " + o.Operation
 }
 
 // about is what a row is, in the builder's words.

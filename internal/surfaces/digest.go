@@ -25,7 +25,12 @@ type used struct {
 
 	// Which way over which foreign key, and what is at its end. Left out, as all
 	// that came later, where a file has none.
-	Embeds     []Embed                `json:"embeds,omitempty"`
+	Embeds []Embed `json:"embeds,omitempty"`
+	// Defaults, identities, unique keys and rights decide what may be written,
+	// what must be given, and how a guard moves on: the plans say it all.
+	Creates    []*CreatePlan          `json:"creates,omitempty"`
+	Updates    []*UpdatePlan          `json:"updates,omitempty"`
+	Deletes    []*DeletePlan          `json:"deletes,omitempty"`
 	Composites map[string][]Attribute `json:"composites,omitempty"`
 }
 

@@ -146,7 +146,7 @@ type OperationSpec struct {
 	Meta       json.RawMessage `json:"meta,omitempty"`
 
 	// Of the operations that write.
-	Write       writeSpecs `json:"write,omitempty"`       // nil where the file does not say
+	Write       writeSpecs `json:"write,omitzero"`        // nil where the file does not say
 	Set         setSpecs   `json:"set,omitempty"`         // create and update
 	Guard       Text       `json:"guard,omitzero"`        // update and delete
 	Dedupe      Text       `json:"dedupe,omitzero"`       // create

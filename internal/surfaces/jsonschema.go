@@ -13,6 +13,7 @@ type schema struct {
 	AnyOf                []*schema   `json:"anyOf,omitempty"`
 	Properties           *properties `json:"properties,omitempty"`
 	Required             []string    `json:"required,omitempty"`
+	MinProperties        *int        `json:"minProperties,omitempty"`
 	AdditionalProperties *bool       `json:"additionalProperties,omitempty"`
 	Items                *schema     `json:"items,omitempty"`
 	MaxItems             *int        `json:"maxItems,omitempty"`

@@ -1,7 +1,6 @@
 package surfaces
 
 import (
-	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -205,31 +204,7 @@ func (r *reader) claim(m mapping) claimPath {
 	if !ok {
 		return nil
 	}
-	var path claimPath
-	if isMapping(n) {
-		r.errorf(at, "claim must be names with a dot between them, or a list of names, not a mapping")
-		return nil
-	}
-	if isScalar(n) {
-		t, ok := r.scalar(n, at, "claim", textRule{max: 300, oneLine: true})
-		if !ok {
-			return nil
-		}
-		if strings.ContainsAny(t.Value, "/:") {
-			r.errorf(at, "%s is cut at its dots: write the claim as a list of names, such as [%s]", quoteName(t.Value), quoteName(t.Value))
-			return nil
-		}
-		path = strings.Split(t.Value, ".")
-	} else {
-		for i, item := range n.Content {
-			t, ok := r.scalar(item, nodeAt(item, fmt.Sprintf("%s[%d]", at.path, i)), "a name of claim", ruleName)
-			if !ok {
-				return nil
-			}
-			path = append(path, t.Value)
-		}
-	}
-	return r.checkClaim(path, at)
+	return r.path(n, at, "claim")
 }
 
 func (r *reader) checkClaim(path claimPath, at place) claimPath {

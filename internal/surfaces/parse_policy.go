@@ -166,23 +166,7 @@ func keysOf(n *yaml.Node) []string {
 }
 
 // meta reads any value as JSON.
-func (r *reader) meta(n *yaml.Node, at place) json.RawMessage {
-	before := len(r.problems)
-	v := r.jsonValue(n, at)
-	if len(r.problems) > before {
-		return nil
-	}
-	raw, err := marshal(v)
-	if err != nil {
-		r.errorf(at, "meta cannot be written as JSON")
-		return nil
-	}
-	if len(raw) > MaxMeta {
-		r.errorf(at, "meta is %d bytes of JSON; at most %d", len(raw), MaxMeta)
-		return nil
-	}
-	return raw
-}
+func (r *reader) meta(n *yaml.Node, at place) json.RawMessage { return r.constant(n, at, "meta") }
 
 // jsonValue is a node as JSON has it. Numbers are those that every reader of
 // JSON takes for the same.
@@ -218,7 +202,7 @@ func (r *reader) jsonScalar(n *yaml.Node, at place) any {
 		case "!!null":
 			return nil
 		case "!!bool":
-			v, _ := r.boolean(n, at, "a switch in meta")
+			v, _ := r.boolean(n, at, "a switch")
 			return v
 		case "!!int", "!!float":
 			return r.jsonNumber(n.Value, at)

@@ -3,6 +3,7 @@ package surfaces
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -114,7 +115,7 @@ func (r *reader) tableTool(n *yaml.Node, at place) *ToolSpec {
 	}
 	t.Table = s
 	s.Operations = r.operations(m)
-	s.Columns = r.columns(m)
+	s.Columns = r.columns(m, s)
 	s.Key, _ = m.list("key", ruleName)
 	s.Filters = r.filters(m)
 	s.Order = r.orders(m)
@@ -126,6 +127,7 @@ func (r *reader) tableTool(n *yaml.Node, at place) *ToolSpec {
 		s.By = append(s.By, &OperationSpec{Operation: op.Value, Result: Text{Value: string(ResultHybrid), at: at}, at: at})
 	}
 	r.perOperation(m, s)
+	r.writes(m, s)
 	for _, op := range s.By {
 		r.checkResult(op)
 	}
@@ -152,14 +154,15 @@ func (r *reader) operations(m mapping) []Text {
 		}
 	}
 	if len(texts) == 0 {
-		r.errorf(m.entries["operations"].at, "operations is an empty list: name list, get or both")
+		r.errorf(m.entries["operations"].at, "operations is an empty list: name some of %s", strings.Join(operationKeys.known, ", "))
 	}
 	return ops
 }
 
-func (r *reader) columns(m mapping) []Text {
+// columns reads what is returned. What only writes may return nothing.
+func (r *reader) columns(m mapping, s *TableSpec) []Text {
 	texts, ok := m.list("columns", ruleName)
-	if !ok && !m.given("columns") {
+	if !ok && !m.given("columns") && (s.reads() || len(s.Operations) == 0) {
 		r.errorf(m.at, "columns is missing: list the columns to return; nothing is exposed until chosen")
 	}
 	if ok && len(texts) == 0 {

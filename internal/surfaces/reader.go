@@ -298,8 +298,10 @@ func shortTime(v int) string {
 	return fmt.Sprintf("%ds", v)
 }
 
+// isStringKey reports whether a key is a name. The word null is one: a key of
+// columns that may be written is called so.
 func isStringKey(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Style != 0)
+	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Style != 0 || n.Tag == "!!null" && n.Value == "null")
 }
 
 func kindOf(n *yaml.Node) string {
