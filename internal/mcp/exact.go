@@ -24,30 +24,78 @@ var spellings = map[string]spelling{"int8": exactNumber, "numeric": exactNumber,
 
 // exactArguments are the arguments of a tool that can be spelt in several ways.
 func exactArguments(spec *surfaces.Tool) map[string]spelling {
-	names := map[string]spelling{}
-	note := func(name, sqlType string) {
-		if spell := spellings[sqlType]; spell != nil {
-			names[name] = spell
-		}
-	}
+	names := exactNames{}
 	switch {
 	case spec.RPC != nil:
 		for _, a := range spec.RPC.Arguments {
-			note(a.Name, a.SQLType)
+			names.note(a.Name, a.SQLType)
 		}
 	case spec.Get != nil:
-		for _, c := range spec.Get.Key {
-			note(c.Name, c.SQLType)
-		}
+		names.columns(spec.Get.Key)
 	case spec.List != nil:
-		for _, f := range spec.List.Filters {
-			note(f.Argument, f.Column.SQLType)
+		names.filters(spec.List.Filters)
+	case spec.Create != nil:
+		names.values(spec.Create.Values)
+	case spec.Update != nil:
+		plan := spec.Update
+		names.columns(plan.Key)
+		names.row(plan.Guard, plan.Many)
+		inside := exactNames{}
+		inside.values(plan.Values)
+		if len(inside) > 0 {
+			names[plan.Patch] = func(patch []byte) []byte { return canonical(patch, inside) }
 		}
+	case spec.Delete != nil:
+		names.columns(spec.Delete.Key)
+		names.row(spec.Delete.Guard, spec.Delete.Many)
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return names
+}
+
+// spellingOf is the type's, and an array's elements'; nil where values are
+// written in one way only.
+func spellingOf(sqlType string) spelling {
+	return spellings[strings.TrimSuffix(sqlType, "[]")]
+}
+
+// exactNames are arguments with their spellings.
+type exactNames map[string]spelling
+
+func (n exactNames) note(name, sqlType string) {
+	if spell := spellingOf(sqlType); spell != nil {
+		n[name] = spell
+	}
+}
+
+func (n exactNames) columns(list []surfaces.Column) {
+	for _, c := range list {
+		n.note(c.Name, c.SQLType)
+	}
+}
+
+func (n exactNames) filters(list []surfaces.Filter) {
+	for _, f := range list {
+		n.note(f.Argument, f.Column.SQLType)
+	}
+}
+
+func (n exactNames) values(list []surfaces.WriteColumn) {
+	for _, w := range list {
+		n.note(w.Argument, w.Column.SQLType)
+	}
+}
+
+// row notes what else names the rows of a change.
+func (n exactNames) row(guard *surfaces.Guard, many *surfaces.Many) {
+	if guard != nil {
+		n.note(guard.Argument, guard.Column.SQLType)
+	}
+	if many != nil {
+		n.filters(many.Filters)
+	}
 }
 
 // canonical writes such arguments in one spelling, so that what decides compares

@@ -35,7 +35,7 @@ func NewHandler(cfg Config) (*Handler, error) {
 	if cfg.Projects == nil || cfg.Keys == nil || cfg.Now == nil {
 		return nil, errors.New("mcp: no projects client, no keys or no clock")
 	}
-	return newHandler(cfg, newRunner(cfg.Projects, cfg.Keys).withClock(cfg.Now))
+	return newHandler(cfg, newRunner(cfg.Projects, cfg.Keys).withClock(cfg.Now).withCreates(cfg.Creates))
 }
 
 func newHandler(cfg Config, run runner) (*Handler, error) {

@@ -3,17 +3,22 @@ package mcp
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
-// codeNotSingular is the Data API's answer to a request for exactly one row
-// that found another number of them.
-const codeNotSingular = "PGRST116"
+// Codes of the Data API's own: a request for exactly one row found another
+// number of them; a change matched more rows than it may touch.
+const (
+	codeNotSingular = "PGRST116"
+	codeTooMany     = "PGRST124"
+)
 
 // maxAuthorText bounds what an app's author can say in an error, in bytes.
 const maxAuthorText = 1000
@@ -69,6 +74,21 @@ func in(d time.Duration) string {
 	return " in " + strconv.Itoa(int(d/time.Second)) + " seconds"
 }
 
+// mayBeDone reports whether what was asked for may have been done although the
+// answer is an error: one of something in between, after the request was passed
+// on, or the Data API's that its database went away under it. Every other error
+// of the Data API undoes all that came before it.
+func mayBeDone(e *supabase.Error) bool {
+	if e.Gateway {
+		return e.Status < 400 || e.Status == http.StatusRequestTimeout || e.Status >= 500
+	}
+	switch {
+	case e.Code == "PGRST001", e.Code == "40003", e.Code == "57P02", strings.HasPrefix(e.Code, "08"):
+		return true
+	}
+	return false
+}
+
 func (r *toolRunner) explainAnswer(c *call, t *toolCall, e *supabase.Error) *toolError {
 	switch {
 	case e.Gateway:
@@ -77,6 +97,11 @@ func (r *toolRunner) explainAnswer(c *call, t *toolCall, e *supabase.Error) *too
 		return &toolError{kind: authorKind(e.Status), detail: cutText(oneLine(e.Message), maxAuthorText)}
 	case e.TokenRefused():
 		return r.explainToken(c)
+	}
+	if t.writes() {
+		if told := explainWrite(t, e); told != nil {
+			return told
+		}
 	}
 	if told := explainCode(t, e); told != nil {
 		return told
@@ -166,6 +191,48 @@ func explainCode(t *toolCall, e *supabase.Error) *toolError {
 	return nil
 }
 
+// nothingWritten begins what is told of a write that was undone.
+const nothingWritten = "Nothing was changed. "
+
+// explainWrite maps the codes that say more of a write than of a call, or
+// returns nil.
+func explainWrite(t *toolCall, e *supabase.Error) *toolError {
+	switch e.Code {
+	case "42501":
+		return &toolError{kind: fault.Forbidden.String(), detail: nothingWritten + "You are not allowed to do this in the app. Trying again does not help."}
+	case "23505", "23P01":
+		return &toolError{kind: fault.Conflict.String(), detail: nothingWritten + "Something with the same unique value is already there. Change it, or read the one that exists."}
+	case "23503", "23001":
+		return &toolError{kind: fault.Conflict.String(), detail: nothingWritten + "Something this refers to does not exist, or something else still refers to it. Check the ids."}
+	case "23502":
+		told := &toolError{kind: fault.Invalid.String(), detail: nothingWritten + "A value that the app requires is missing. Give it and call again."}
+		for _, w := range t.written() {
+			if strings.Contains(e.Message, `"`+w.column+`"`) {
+				told.issues = append(told.issues, fault.Issue{Path: pointer(w.path), Message: "must have a value"})
+			}
+		}
+		return told
+	case "23514", "44000":
+		return &toolError{kind: fault.Invalid.String(), detail: nothingWritten + "A value breaks a rule of the app's data. Change it and call again."}
+	case "57014":
+		return &toolError{kind: fault.Timeout.String(), detail: nothingWritten + "The app's database took too long. Try again later; if it stays, the app's owner must look into it."}
+	case "428C9":
+		return outOfDate() // the column was made one that only the database writes
+	case "55000", "42809", "0A000":
+		return &toolError{kind: kindUpstream, detail: nothingWritten + "The app's database does not let this be written, such as a view without rules for it. The app's owner must look into it; trying again does not help."}
+	case "21000":
+		return &toolError{kind: kindUpstream, detail: nothingWritten + "The app's database refuses to touch more than one row here. The app's owner must look into it; trying again does not help."}
+	case "25006":
+		return &toolError{kind: fault.Unavailable.String(), detail: nothingWritten + "The app's database takes no changes right now. Try again later; if it stays, the app's owner must look into it."}
+	case "PGRST122":
+		return &toolError{kind: kindUpstream, detail: nothingWritten + "The app's Data API is too old to keep a change to the rows it is meant for. The app's owner must bring it up to date."}
+	}
+	if strings.HasPrefix(e.Code, "22") {
+		return badValue(t, e.Message)
+	}
+	return nil
+}
+
 // badValue names the argument that the database could not read. Its message is
 // only compared with what the caller gave, never passed on.
 func badValue(t *toolCall, message string) *toolError {
@@ -178,6 +245,11 @@ func badValue(t *toolCall, message string) *toolError {
 	}
 	if len(told.issues) > 0 {
 		return told
+	}
+	for _, value := range t.filled {
+		if value != "" && strings.Contains(message, `"`+value+`"`) {
+			return errSetUnavailable()
+		}
 	}
 	if len(typed) == 0 && t.tool.List != nil && t.arguments.get("cursor") != nil {
 		return errCursor // the column's type has changed since
@@ -192,41 +264,105 @@ func badValue(t *toolCall, message string) *toolError {
 
 // typedArgument is an argument that was given, with its type in the database.
 type typedArgument struct {
-	name    string
+	path    []string
 	sqlType string
 	values  []string
 }
 
-func (t *toolCall) typedArguments() []typedArgument {
-	var list []typedArgument
-	add := func(name, sqlType string) {
-		value := t.arguments.get(name)
-		if value == nil {
-			return
-		}
-		a := typedArgument{name: name, sqlType: sqlType, values: []string{stringOf(value)}}
-		if value[0] == '[' {
-			for _, v := range elements(value) {
-				a.values = append(a.values, stringOf(v))
-			}
-		}
-		list = append(list, a)
-	}
+// writtenColumn is a column that the caller could give, and where.
+type writtenColumn struct {
+	column string
+	path   []string
+}
+
+func (t *toolCall) written() []writtenColumn {
+	var list []writtenColumn
+	var below []string
+	values := []surfaces.WriteColumn(nil)
 	switch {
-	case t.tool.List != nil:
-		for _, f := range t.tool.List.Filters {
-			add(f.Argument, f.Column.SQLType)
-		}
-	case t.tool.Get != nil:
-		for _, k := range t.tool.Get.Key {
-			add(k.Name, k.SQLType)
-		}
-	case t.tool.RPC != nil:
-		for _, a := range t.tool.RPC.Arguments {
-			add(a.Name, a.SQLType)
-		}
+	case t.tool.Create != nil:
+		values = t.tool.Create.Values
+	case t.tool.Update != nil:
+		values, below = t.tool.Update.Values, []string{t.tool.Update.Patch}
+	}
+	for _, w := range values {
+		list = append(list, writtenColumn{column: w.Column.Name, path: append(slices.Clip(below), w.Argument)})
 	}
 	return list
+}
+
+func (t *toolCall) typedArguments() []typedArgument {
+	l := typedList{given: t.arguments}
+	switch {
+	case t.tool.List != nil:
+		l.filters(t.tool.List.Filters)
+	case t.tool.Get != nil:
+		l.columns(t.tool.Get.Key)
+	case t.tool.RPC != nil:
+		for _, a := range t.tool.RPC.Arguments {
+			l.add(a.Name, a.SQLType)
+		}
+	case t.tool.Create != nil:
+		l.values(t.tool.Create.Values)
+	case t.tool.Update != nil:
+		plan := t.tool.Update
+		l.columns(plan.Key)
+		l.row(plan.Guard, plan.Many)
+		l.given, l.below = t.patched, []string{plan.Patch}
+		l.values(plan.Values)
+	case t.tool.Delete != nil:
+		l.columns(t.tool.Delete.Key)
+		l.row(t.tool.Delete.Guard, t.tool.Delete.Many)
+	}
+	return l.list
+}
+
+// typedList gathers typed arguments from those given, which are below a place.
+type typedList struct {
+	list  []typedArgument
+	given arguments
+	below []string
+}
+
+func (l *typedList) add(name, sqlType string) {
+	value := l.given.get(name)
+	if value == nil {
+		return
+	}
+	a := typedArgument{path: append(slices.Clip(l.below), name), sqlType: sqlType, values: []string{stringOf(value)}}
+	if value[0] == '[' {
+		for _, v := range elements(value) {
+			a.values = append(a.values, stringOf(v))
+		}
+	}
+	l.list = append(l.list, a)
+}
+
+func (l *typedList) columns(list []surfaces.Column) {
+	for _, c := range list {
+		l.add(c.Name, c.SQLType)
+	}
+}
+
+func (l *typedList) filters(list []surfaces.Filter) {
+	for _, f := range list {
+		l.add(f.Argument, f.Column.SQLType)
+	}
+}
+
+func (l *typedList) values(list []surfaces.WriteColumn) {
+	for _, w := range list {
+		l.add(w.Argument, w.Column.SQLType)
+	}
+}
+
+func (l *typedList) row(guard *surfaces.Guard, many *surfaces.Many) {
+	if guard != nil {
+		l.add(guard.Argument, guard.Column.SQLType)
+	}
+	if many != nil {
+		l.filters(many.Filters)
+	}
 }
 
 func (a typedArgument) quotedIn(message string) bool {
@@ -254,7 +390,7 @@ func (a typedArgument) issue() fault.Issue {
 	case "bool":
 		message = "must be true or false"
 	}
-	return fault.Issue{Path: pointer([]string{a.name}), Message: message}
+	return fault.Issue{Path: pointer(a.path), Message: message}
 }
 
 func isTextType(sqlType string) bool {

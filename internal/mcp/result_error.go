@@ -15,6 +15,8 @@ type toolError struct {
 	detail string // the outcome first, then the next step
 	code   string // stable word of a refusal by policy; may be empty
 	issues []fault.Issue
+
+	current []byte // of a conflict: the row as it is now, JSON
 }
 
 // Kinds of tool errors that are no fault kind.
@@ -25,6 +27,8 @@ const (
 	kindRefused         = "refused"         // by a rule the app's author wrote
 	kindOutOfDate       = "out_of_date"     // the surface no longer matches the project
 	kindUpstream        = "upstream_error"
+	kindTooManyRows     = "too_many_rows"   // a write matched more rows than it may touch
+	kindOutcomeUnknown  = "outcome_unknown" // a write that may have been done all the same
 )
 
 func (e *toolError) Error() string { return "tool error " + e.kind }
@@ -33,12 +37,13 @@ func (e *toolError) Error() string { return "tool error " + e.kind }
 // never carries structured content.
 func (e *toolError) result(traceID string) *mcp.CallToolResult {
 	b, err := json.Marshal(struct {
-		Kind    string        `json:"kind"`
-		Detail  string        `json:"detail"`
-		Code    string        `json:"code,omitempty"`
-		Issues  []fault.Issue `json:"issues,omitempty"`
-		TraceID string        `json:"trace_id,omitempty"`
-	}{e.kind, e.detail, e.code, e.issues, traceID})
+		Kind    string          `json:"kind"`
+		Detail  string          `json:"detail"`
+		Code    string          `json:"code,omitempty"`
+		Issues  []fault.Issue   `json:"issues,omitempty"`
+		Current json.RawMessage `json:"current,omitempty"`
+		TraceID string          `json:"trace_id,omitempty"`
+	}{e.kind, e.detail, e.code, e.issues, e.current, traceID})
 	if err != nil { // strings always marshal
 		b = []byte(`{"kind":"internal"}`)
 	}

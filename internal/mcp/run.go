@@ -17,14 +17,19 @@ import (
 type projects interface {
 	Select(ctx context.Context, s supabase.Session, q supabase.Select) (supabase.Answer, error)
 	Call(ctx context.Context, s supabase.Session, q supabase.Call) (supabase.Answer, error)
+	Insert(ctx context.Context, s supabase.Session, q supabase.Insert) (supabase.Answer, error)
+	Update(ctx context.Context, s supabase.Session, q supabase.Change) (supabase.Answer, error)
+	Delete(ctx context.Context, s supabase.Session, q supabase.Change) (supabase.Answer, error)
 }
 
 // toolRunner runs declared tools: one plan, one request to the project (two
-// when a cursor holds only a key), one rendered result. It keeps nothing of a
-// caller between calls. Safe for concurrent use.
+// when a cursor holds only a key, and up to two reads more to say why a write
+// found nothing to do), one rendered result. It keeps nothing of a caller
+// between calls. Safe for concurrent use.
 type toolRunner struct {
 	projects projects
 	cursors  *seal.Sealer
+	creates  Creates          // nil: tools with a dedupe column refuse
 	now      func() time.Time // tells whether a refused token's time is over
 }
 
@@ -39,6 +44,14 @@ func newRunner(client *supabase.Client, keys *seal.Keyset) *toolRunner {
 func (r *toolRunner) withClock(now func() time.Time) *toolRunner {
 	other := *r
 	other.now = now
+	return &other
+}
+
+// withCreates is the runner with something that remembers creates; nil for
+// nothing.
+func (r *toolRunner) withCreates(creates Creates) *toolRunner {
+	other := *r
+	other.creates = creates
 	return &other
 }
 
@@ -68,6 +81,8 @@ type toolCall struct {
 	asker
 	tool      *surfaces.Tool
 	arguments arguments
+	patched   arguments // those inside the patch of an update
+	filled    []string  // values that the tool filled in itself (see set)
 }
 
 // ask implements runner.
@@ -103,6 +118,12 @@ func (t *toolCall) page(ctx context.Context, raw []byte) (*page, error) {
 		return t.list(ctx, t.tool.List)
 	case t.tool.Get != nil:
 		return t.get(ctx, t.tool.Get)
+	case t.tool.Create != nil:
+		return t.create(ctx, t.tool.Create)
+	case t.tool.Update != nil:
+		return t.update(ctx, t.tool.Update)
+	case t.tool.Delete != nil:
+		return t.remove(ctx, t.tool.Delete)
 	case t.tool.RPC != nil:
 		return t.rpc(ctx, t.tool.RPC)
 	}
@@ -161,9 +182,14 @@ func (a arguments) get(name string) token {
 
 // invalid is the error of an argument the model can mend.
 func invalid(name, message string) *toolError {
-	issue := fault.Issue{Message: message}
-	if name != "" {
-		issue.Path = pointer([]string{name})
+	if name == "" {
+		return invalidAt(message)
 	}
+	return invalidAt(message, name)
+}
+
+// invalidAt is invalid for a place inside the arguments.
+func invalidAt(message string, path ...string) *toolError {
+	issue := fault.Issue{Path: pointer(path), Message: message}
 	return &toolError{kind: fault.Invalid.String(), detail: "An argument is not accepted. Change it and call again.", issues: []fault.Issue{issue}}
 }

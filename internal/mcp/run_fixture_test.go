@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"slices"
 	"strings"
@@ -59,6 +60,38 @@ type scripted struct {
 	calls    []supabase.Call
 	onSelect func(q supabase.Select) (string, error)
 	onCall   func(q supabase.Call) (string, error)
+
+	changes  []change
+	onChange func(c change) (supabase.Answer, error) // nil: fails
+}
+
+// change is one write that was asked for.
+type change struct {
+	verb   string // insert, update or delete
+	insert supabase.Insert
+	change supabase.Change
+}
+
+func (s *scripted) changed(c change) (supabase.Answer, error) {
+	s.mu.Lock()
+	s.changes = append(s.changes, c)
+	s.mu.Unlock()
+	if s.onChange == nil {
+		return supabase.Answer{}, errors.New("no change is expected")
+	}
+	return s.onChange(c)
+}
+
+func (s *scripted) Insert(_ context.Context, _ supabase.Session, q supabase.Insert) (supabase.Answer, error) {
+	return s.changed(change{verb: "insert", insert: q})
+}
+
+func (s *scripted) Update(_ context.Context, _ supabase.Session, q supabase.Change) (supabase.Answer, error) {
+	return s.changed(change{verb: "update", change: q})
+}
+
+func (s *scripted) Delete(_ context.Context, _ supabase.Session, q supabase.Change) (supabase.Answer, error) {
+	return s.changed(change{verb: "delete", change: q})
 }
 
 func (s *scripted) Select(_ context.Context, _ supabase.Session, q supabase.Select) (supabase.Answer, error) {

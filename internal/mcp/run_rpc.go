@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -30,11 +31,18 @@ func (t *toolCall) rpc(ctx context.Context, plan *surfaces.RPCPlan) (*page, erro
 		body = append(body, value...)
 	}
 	body = append(body, '}')
-	answer, err := t.ask(ctx, func(s supabase.Session) (supabase.Answer, error) {
+	ask := t.write
+	if plan.ReadOnly {
+		ask = t.ask
+	}
+	answer, err := ask(ctx, func(s supabase.Session) (supabase.Answer, error) {
 		return t.runner.projects.Call(ctx, s, supabase.Call{
 			Profile: plan.Relation.Profile, Function: plan.Relation.Name, Arguments: body, ReadOnly: plan.ReadOnly,
 		})
 	})
+	if errors.Is(err, errUnread) {
+		return nil, t.rpcTooLarge(plan)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,18 @@ func (p *tokenProject) Call(_ context.Context, s supabase.Session, _ supabase.Ca
 	return p.answer(s, `7`)
 }
 
+func (p *tokenProject) Insert(_ context.Context, s supabase.Session, _ supabase.Insert) (supabase.Answer, error) {
+	return p.answer(s, `{"id":"1","name":"Ada","status":"active"}`)
+}
+
+func (p *tokenProject) Update(_ context.Context, s supabase.Session, _ supabase.Change) (supabase.Answer, error) {
+	return p.answer(s, `{"id":"1","name":"Ada","status":"active"}`)
+}
+
+func (p *tokenProject) Delete(_ context.Context, s supabase.Session, _ supabase.Change) (supabase.Answer, error) {
+	return p.answer(s, `{"id":"1","name":"Ada","status":"active"}`)
+}
+
 func writingTool() *surfaces.Tool {
 	return &surfaces.Tool{Name: "archive", Result: surfaces.ResultHybrid, Budget: 16 << 10, RPC: &surfaces.RPCPlan{
 		Relation: surfaces.Relation{Schema: "public", Name: "archive"}, Returns: surfaces.Returns{Kind: surfaces.ReturnsScalar},
@@ -70,6 +82,7 @@ var everyKind = map[string]struct {
 	arguments string
 }{
 	"list": {listTool, `{}`}, "get": {getTool, `{"id":"1"}`}, "rpc that writes": {writingTool, `{}`},
+	"create": {createTool, `{"name":"Ada"}`}, "update": {updateTool, `{"id":"1","patch":{"name":"Ada"}}`}, "delete": {deleteTool, `{"id":"1"}`},
 }
 
 func TestTokenTheProjectRefusesIsRenewedOnce(t *testing.T) {

@@ -206,6 +206,9 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 			return (&toolError{kind: e.Kind.String(), detail: e.Message, issues: e.Issues}).result(c.requestID), nil
 		}
 		told, err := r.permits(ctx, c, t, canonical(arguments, t.exact))
+		if told == nil && err == nil {
+			told, err = r.needSet(ctx, c, t.spec)
+		}
 		switch {
 		case err != nil:
 			return nil, err
