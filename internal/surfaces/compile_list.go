@@ -226,7 +226,7 @@ var operatorWords = map[string]string{
 	"in": "is one of these values", "is": "is null or has a value",
 	"like": "contains this text (case counts)", "ilike": "contains this text (any case)",
 	"isdistinct": "is not this value, also where it is null",
-	"cs":         "holds all of these values", "cd": "holds none but these values", "ov": "holds at least one of these values",
+	"cs":         "contains all of these values", "cd": "contains no other than these values", "ov": "contains at least one of these values",
 }
 
 func (b *tableTool) filterSchema(f Filter, c *ColumnSchema) *schema {

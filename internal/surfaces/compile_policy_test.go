@@ -247,7 +247,7 @@ func TestFormat1IsStillServed(t *testing.T) {
 		t.Fatalf("%+v: %v", c, err)
 	}
 	now := mustBuild(t, "version: 1\ntitle: CRM\naccess: { mode: oauth }\n", loadSnapshot(t))
-	if changes := Diff(&c, now); now.Format != 2 || len(changes) != 0 {
+	if changes := Diff(&c, now); now.Format != Format || len(changes) != 0 {
 		t.Errorf("format %d, changes %v", now.Format, lines(changes))
 	}
 }

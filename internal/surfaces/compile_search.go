@@ -58,10 +58,10 @@ func searchSchema(s *Search) *schema {
 	names := orList(columnNamesAll(s.Columns))
 	text := &schema{Type: "string", MinLength: ptr(1), MaxLength: ptr(maxText)}
 	if s.Mode == SearchContains {
-		text.Description = fmt.Sprintf("Only rows whose %s contains this text (any case).", names)
+		text.Description = fmt.Sprintf("Only rows with this text in %s (any case).", names)
 		return text
 	}
-	text.Description = fmt.Sprintf(`Only rows whose %s has these words. "Quotes" keep words together, or stands between alternatives, a leading - leaves a word out.`, names)
+	text.Description = fmt.Sprintf(`Only rows with these words in %s. "Quotes" keep words together, or stands between alternatives, a leading - leaves a word out.`, names)
 	return text
 }
 

@@ -20,7 +20,7 @@ func newNesting() nesting { return nesting{left: ptr(maxAttributes)} }
 // object fills an object with the attributes of the type. What is nested too
 // deep, within itself, too large, or has names that clients refuse, is an
 // object of anything, and says of what.
-func (t *rowType) object(in nesting, s *schema, of func(value, nesting) *schema) *schema {
+func (t *rowType) object(in nesting, s *schema, of func(string, value, nesting) *schema) *schema {
 	plain := !slices.ContainsFunc(t.attributes, func(a Attribute) bool { return !argumentName.MatchString(a.Name) })
 	if !plain || len(t.attributes) == 0 || len(in.path) >= maxNesting || slices.Contains(in.path, t.key) || *in.left < len(t.attributes) {
 		return &schema{Type: "object", Description: "An object of the database type " + oneLine(t.key, 128) + "."}
@@ -28,7 +28,7 @@ func (t *rowType) object(in nesting, s *schema, of func(value, nesting) *schema)
 	*in.left -= len(t.attributes)
 	inner := nesting{path: append(slices.Clone(in.path), t.key), left: in.left}
 	for _, a := range t.attributes {
-		s.Properties.add(a.Name, of(t.ix.typeOf(a.Type), inner))
+		s.Properties.add(a.Name, of(a.Name, t.ix.typeOf(a.Type), inner))
 	}
 	return s
 }

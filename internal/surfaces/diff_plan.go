@@ -13,6 +13,7 @@ func (d *differ) plan(before, after *Tool) {
 	case before.Get != nil && after.Get != nil:
 		d.target("reads", before.Get.Relation, after.Get.Relation)
 		d.columns(before, after, before.Get.Columns, after.Get.Columns)
+		d.embeds(before, after)
 		if !sameJSON(before.Get.Key, after.Get.Key) {
 			d.add(ChangeBehaviour, "a row is found by %s now, it was %s", strings.Join(columnNames(after.Get.Key), ", "), strings.Join(columnNames(before.Get.Key), ", "))
 		}
@@ -52,7 +53,9 @@ func (d *differ) list(before, after *Tool) {
 	was, is := before.List, after.List
 	d.target("lists rows of", was.Relation, is.Relation)
 	d.columns(before, after, was.Columns, is.Columns)
+	d.embeds(before, after)
 	d.filters(was.Filters, is.Filters)
+	d.search(was.Search, is.Search)
 	d.orders(was, is)
 	switch {
 	case is.MaxLimit < was.MaxLimit:

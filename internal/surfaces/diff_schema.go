@@ -15,6 +15,8 @@ type shape struct {
 	AnyOf       []*shape          `json:"anyOf"`
 	Properties  map[string]*shape `json:"properties"`
 	Required    []string          `json:"required"`
+	Additional  *bool             `json:"additionalProperties"`
+	MinMembers  *float64          `json:"minProperties"`
 	Items       *shape            `json:"items"`
 	MaxItems    *float64          `json:"maxItems"`
 	Enum        []string          `json:"enum"`
@@ -144,6 +146,8 @@ func (d *differ) bounds(what string, before, after *shape) {
 	d.bound(what, "items", before.MaxItems, after.MaxItems, true)
 	d.bound(what, "", before.Maximum, after.Maximum, true)
 	d.bound(what, "", before.Minimum, after.Minimum, false)
+	d.bound(what, "members", before.MinMembers, after.MinMembers, false)
+	d.members(what, before, after)
 	switch {
 	case before.Items != nil && after.Items != nil:
 		d.argument("each item of "+what, before.Items, after.Items, false)
@@ -151,6 +155,40 @@ func (d *differ) bounds(what string, before, after *shape) {
 		d.add(ChangeBreaks, "%s takes only items of a kind now", what)
 	case before.Items != nil:
 		d.add(ChangeSafe, "%s takes items of any kind now", what)
+	}
+}
+
+// members compares what an object within the arguments takes.
+func (d *differ) members(what string, before, after *shape) {
+	open := func(s *shape) bool { return s.Additional == nil || *s.Additional }
+	switch {
+	case open(before) && !open(after):
+		d.add(ChangeBreaks, "%s takes only named members now", what)
+		return
+	case !open(before) && open(after):
+		d.add(ChangeSafe, "%s takes any members now", what)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
+		if after.Properties[name] == nil {
+			d.add(ChangeBreaks, "%s.%s is gone; calls that send it are refused", what, word(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.Properties)) {
+		old, required := before.Properties[name], slices.Contains(after.Required, name)
+		switch {
+		case old == nil && required:
+			d.add(ChangeBreaks, "%s.%s is new and required", what, word(name))
+		case old == nil:
+			d.add(ChangeSafe, "%s.%s is new and optional", what, word(name))
+		case required && !slices.Contains(before.Required, name):
+			d.add(ChangeBreaks, "%s.%s is required now", what, word(name))
+		case !required && slices.Contains(before.Required, name):
+			d.add(ChangeSafe, "%s.%s is optional now", what, word(name))
+		}
+		if old != nil {
+			d.argument(what+"."+word(name), old, after.Properties[name], false)
+		}
 	}
 }
 

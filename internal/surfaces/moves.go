@@ -19,13 +19,14 @@ func moves(before, after *Snapshot, c *Compiled) []string {
 		m.add("max_rows", "%d became %d", before.MaxRows, after.MaxRows)
 	}
 	relations, functions := touches(c)
+	m.links(c)
 	for _, key := range slices.Sorted(maps.Keys(relations)) {
 		m.relation(key, slices.Sorted(maps.Keys(relations[key])))
 	}
 	for _, key := range slices.Sorted(maps.Keys(functions)) {
 		m.function(key)
 	}
-	return m.lines
+	return onceEach(m.lines)
 }
 
 // touches are the columns of each relation (schema.name) that plans use, and
@@ -48,10 +49,19 @@ func touches(c *Compiled) (relations map[string]map[string]bool, functions map[s
 			for _, f := range t.List.Filters {
 				use(t.List.Relation, f.Column)
 			}
+			if t.List.Search != nil {
+				use(t.List.Relation, t.List.Search.Columns...)
+			}
 		case t.Get != nil:
 			use(t.Get.Relation, slices.Concat(t.Get.Columns, t.Get.Key)...)
 		case t.RPC != nil:
 			functions[t.RPC.Relation.Schema+"."+t.RPC.Relation.Name] = true
+		}
+	}
+	for _, e := range embedsOf(c) {
+		use(e.Relation, e.Columns...)
+		for _, o := range e.Order {
+			use(e.Relation, o.Column)
 		}
 	}
 	for _, f := range called(c) {
@@ -78,6 +88,7 @@ type mover struct {
 	was, is *index
 	roles   []string
 	enums   map[string]bool // told
+	types   map[string]bool // likewise, composite
 	lines   []string
 }
 
@@ -181,6 +192,7 @@ func (m *mover) labels(t TypeRef) {
 		t = *t.Base
 	}
 	key := t.Schema + "." + t.Name
+	m.composite(key, word(m.was.shown(t.Schema, t.Name)))
 	old, isEnum := m.was.enums[key]
 	now, still := m.is.enums[key]
 	if !isEnum || !still || m.enums[key] {
@@ -272,7 +284,10 @@ func (ix *index) returnsOf(r FunctionReturns) string {
 }
 
 func typesOf(f *FunctionSchema) []TypeRef {
-	types := []TypeRef{f.Returns.Type}
+	var types []TypeRef
+	if !f.Returns.Row { // of a row, its columns are what counts
+		types = append(types, f.Returns.Type)
+	}
 	for _, a := range f.Arguments {
 		types = append(types, a.Type)
 	}

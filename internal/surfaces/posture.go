@@ -140,6 +140,10 @@ func usesOf(compiled []*Compiled) map[string]use {
 			}
 			before, seen := uses[key]
 			uses[key] = use{any: true, public: before.public || c.Access.anon(&t), owner: t.Privileged && (!seen || before.owner)}
+			for _, e := range t.embeds() {
+				key := e.Relation.Schema + "." + e.Relation.Name
+				uses[key] = use{any: true, public: uses[key].public || c.Access.anon(&t)}
+			}
 		}
 		for _, f := range called(c) {
 			key := f.Schema + "." + f.Name + "()"

@@ -109,8 +109,24 @@ func typeList(f *FunctionSchema) string {
 	return strings.Join(types, ",")
 }
 
-// indexes finds the orders and filters of a surface that no index serves.
+// indexes finds the orders, filters, searches and embeds of a surface that no
+// index serves.
 func (p *inspection) indexes(c *Compiled) {
+	for _, e := range embedsOf(c) {
+		object := e.Relation.Schema + "." + e.Relation.Name
+		l, ok := p.ix.linkOf(e.from, e.Embed)
+		if !ok {
+			continue // drift tells of it
+		}
+		rel := p.ix.relations[object]
+		if m := missingEmbedIndex(rel, &e.Embed, l.far); m.sql != "" {
+			p.add(Finding{
+				Kind: FindingMissingIndex, Severity: FindingWarning, Object: object, Used: true,
+				Summary: fmt.Sprintf("No index of %s finds what belongs to a row of %s (%s): lists get slow as the table grows.", qualified(rel.Schema, rel.Name), qualified(e.from.Schema, e.from.Name), word(e.Name)),
+				SQL:     m.sql,
+			}, strings.ReplaceAll(m.columns, ", ", ","))
+		}
+	}
 	for _, t := range toolsOf(c) {
 		if t.List == nil {
 			continue

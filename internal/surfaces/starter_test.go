@@ -47,7 +47,7 @@ func TestStarterOfTheExampleIsAGoodBeginning(t *testing.T) {
 func TestStarterRefusesWhatItCannotOffer(t *testing.T) {
 	t.Parallel()
 	snap := loadSnapshot(t)
-	if got := Offerable(snap); !slices.Equal(got, []string{"billing.invoices", "announcements", "customer_names", "customers", "enrollments", "notes", "staff", "user.events"}) {
+	if got := Offerable(snap); !slices.Equal(got, []string{"billing.invoices", "announcements", "articles", "customer_names", "customers", "enrollments", "matches", "notes", "staff", "team_badges", "teams", "user.events"}) {
 		t.Errorf("offerable %q", got)
 	}
 	for table, why := range map[string]string{

@@ -100,7 +100,7 @@ func (v value) outputIn(nullable bool, in nesting) *schema {
 	var s *schema
 	switch {
 	case v.row != nil:
-		s = v.row.object(in, outputObject(), func(v value, in nesting) *schema { return v.inside().outputIn(true, in) })
+		s = v.row.object(in, outputObject(), func(_ string, v value, in nesting) *schema { return v.inside().outputIn(true, in) })
 	case v.json == JSONAny:
 		return &schema{}
 	case v.json == JSONArray:
@@ -143,10 +143,10 @@ func (v value) inputIn(in nesting) *schema {
 	case v.json == JSONArray:
 		return &schema{Type: "array", Items: v.item.inputIn(in)}
 	case v.row != nil:
-		return v.row.object(in, inputObject(), func(v value, in nesting) *schema {
+		return v.row.object(in, inputObject(), func(name string, v value, in nesting) *schema {
 			s := v.inputIn(in)
 			if hint := v.hint(); hint != "" && v.row == nil {
-				s.Description = ended(humanize(hint))
+				s.Description = sentence(humanize(name), hint, "")
 			}
 			return s
 		})
