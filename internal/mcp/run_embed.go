@@ -15,7 +15,7 @@ func selectEmbeds(embeds []surfaces.Embed) []supabase.Embed {
 	}
 	list := make([]supabase.Embed, len(embeds))
 	for i, e := range embeds {
-		list[i] = supabase.Embed{Alias: e.Name, Relation: e.Target, Hint: e.Hint}
+		list[i] = supabase.Embed{Alias: embedAlias(embeds, i), Relation: e.Target, Hint: e.Hint}
 		for _, c := range e.Columns {
 			list[i].Columns = append(list[i].Columns, supabase.SelectColumn(c.Name, c.AsText))
 		}
@@ -24,6 +24,18 @@ func selectEmbeds(embeds []surfaces.Embed) []supabase.Embed {
 		}
 	}
 	return list
+}
+
+// embedAlias is the key of an embed in the project's answer: its name, unless
+// that is what another one is selected by. The Data API takes a path such as
+// notes.limit for either.
+func embedAlias(embeds []surfaces.Embed, i int) string {
+	for j, other := range embeds {
+		if i != j && other.Target == embeds[i].Name {
+			return "chumbo_embed_" + strconv.Itoa(i)
+		}
+	}
+	return embeds[i].Name
 }
 
 // embedColumn is an embed as results show it: a value of any form under the

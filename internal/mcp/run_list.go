@@ -320,9 +320,9 @@ func projectionWith(columns []surfaces.Column, embeds []surfaces.Embed, key []su
 		}
 	}
 	p.embedAt = len(p.names)
-	for _, e := range embeds {
+	for i, e := range embeds {
 		p.columns = append(p.columns, embedColumn(e))
-		p.names = append(p.names, e.Name)
+		p.names = append(p.names, embedAlias(embeds, i))
 	}
 	p.visible = len(p.names)
 	for _, c := range key {
