@@ -161,6 +161,12 @@ func planOf(t *Tool) any {
 		return list
 	case t.Get != nil:
 		return *t.Get
+	case t.Create != nil:
+		return *t.Create
+	case t.Update != nil:
+		return *t.Update
+	case t.Delete != nil:
+		return *t.Delete
 	case t.RPC != nil:
 		return *t.RPC
 	}

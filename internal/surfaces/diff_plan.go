@@ -8,32 +8,38 @@ import (
 // plan compares what a tool does, beyond what its schemas tell.
 func (d *differ) plan(before, after *Tool) {
 	switch {
-	case before.List != nil && after.List != nil:
+	case before.Operation() != after.Operation():
+		d.add(ChangeBehaviour, "%s now, it %s before", verb(after), verb(before))
+	case before.List != nil:
 		d.list(before, after)
-	case before.Get != nil && after.Get != nil:
+	case before.Get != nil:
 		d.target("reads", before.Get.Relation, after.Get.Relation)
 		d.columns(before, after, before.Get.Columns, after.Get.Columns)
 		d.embeds(before, after)
-		if !sameJSON(before.Get.Key, after.Get.Key) {
-			d.add(ChangeBehaviour, "a row is found by %s now, it was %s", strings.Join(columnNames(after.Get.Key), ", "), strings.Join(columnNames(before.Get.Key), ", "))
-		}
-	case before.RPC != nil && after.RPC != nil:
+		d.key(before.Get.Key, after.Get.Key)
+	case before.RPC != nil:
 		d.call(before, after)
-	case verb(before) != verb(after):
-		d.add(ChangeBehaviour, "%s now, it %s before", verb(after), verb(before))
+	case before.Operation() != "":
+		d.write(before, after)
+	}
+}
+
+// key compares what finds one row.
+func (d *differ) key(before, after []Column) {
+	if !sameJSON(before, after) {
+		d.add(ChangeBehaviour, "a row is found by %s now, it was %s", word(strings.Join(columnNamesAll(after), ", ")), word(strings.Join(columnNamesAll(before), ", ")))
 	}
 }
 
 func verb(t *Tool) string {
-	switch {
-	case t.List != nil:
-		return "lists rows of " + t.List.Relation.shown()
-	case t.Get != nil:
-		return "reads one row of " + t.Get.Relation.shown()
-	case t.RPC != nil:
-		return "calls " + t.RPC.Relation.shown()
+	if does := verbs[t.Operation()]; does != "" {
+		return does + " " + t.Relation().shown()
 	}
 	return "does nothing"
+}
+
+var verbs = map[string]string{
+	opList: "lists rows of", opGet: "reads one row of", opCreate: "adds rows to", opUpdate: "changes rows of", opDelete: "deletes rows of", opRPC: "calls",
 }
 
 func (r Relation) shown() string {

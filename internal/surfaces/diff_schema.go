@@ -15,8 +15,8 @@ type shape struct {
 	AnyOf       []*shape          `json:"anyOf"`
 	Properties  map[string]*shape `json:"properties"`
 	Required    []string          `json:"required"`
-	Additional  *bool             `json:"additionalProperties"`
-	MinMembers  *float64          `json:"minProperties"`
+	Closed      *bool             `json:"additionalProperties"`
+	Least       *float64          `json:"minProperties"`
 	Items       *shape            `json:"items"`
 	MaxItems    *float64          `json:"maxItems"`
 	Enum        []string          `json:"enum"`
@@ -51,29 +51,35 @@ func (d *differ) input(before, after *Tool) {
 	}
 	told := len(d.changes)
 	lists := before.List != nil && after.List != nil
+	d.arguments("argument ", was, is, lists)
+	if len(d.changes) == told && beyond(before.Input, lists) != beyond(after.Input, lists) {
+		d.add(ChangeBreaks, "its arguments changed")
+	}
+}
+
+// arguments compares the members of an object that callers send: the arguments
+// themselves, or what is inside one.
+func (d *differ) arguments(path string, was, is *shape, lists bool) {
 	for _, name := range slices.Sorted(maps.Keys(was.Properties)) {
 		if is.Properties[name] == nil {
-			d.add(ChangeBreaks, "argument %s is gone; calls that send it are refused", word(name))
+			d.add(ChangeBreaks, "%s%s is gone; calls that send it are refused", path, word(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(is.Properties)) {
-		required := slices.Contains(is.Required, name)
+		required, what := slices.Contains(is.Required, name), path+word(name)
 		old := was.Properties[name]
 		switch {
 		case old == nil && required:
-			d.add(ChangeBreaks, "argument %s is new and required", word(name))
+			d.add(ChangeBreaks, "%s is new and required", what)
 		case old == nil:
-			d.add(ChangeSafe, "argument %s is new and optional", word(name))
+			d.add(ChangeSafe, "%s is new and optional", what)
 		default:
 			if lists && slices.Contains(pagingArguments, name) {
 				continue
 			}
-			d.requirement(name, slices.Contains(was.Required, name), required)
-			d.argument("argument "+word(name), old, is.Properties[name], lists && name == "order")
+			d.requirement(what, slices.Contains(was.Required, name), required)
+			d.argument(what, old, is.Properties[name], lists && name == "order")
 		}
-	}
-	if len(d.changes) == told && beyond(before.Input, lists) != beyond(after.Input, lists) {
-		d.add(ChangeBreaks, "its arguments changed")
 	}
 }
 
@@ -94,12 +100,12 @@ func beyond(raw json.RawMessage, lists bool) string {
 	return canonical(doc)
 }
 
-func (d *differ) requirement(name string, before, after bool) {
+func (d *differ) requirement(what string, before, after bool) {
 	switch {
 	case after && !before:
-		d.add(ChangeBreaks, "argument %s is required now", word(name))
+		d.add(ChangeBreaks, "%s is required now", what)
 	case before && !after:
-		d.add(ChangeSafe, "argument %s is optional now", word(name))
+		d.add(ChangeSafe, "%s is optional now", what)
 	}
 }
 
@@ -146,7 +152,6 @@ func (d *differ) bounds(what string, before, after *shape) {
 	d.bound(what, "items", before.MaxItems, after.MaxItems, true)
 	d.bound(what, "", before.Maximum, after.Maximum, true)
 	d.bound(what, "", before.Minimum, after.Minimum, false)
-	d.bound(what, "members", before.MinMembers, after.MinMembers, false)
 	d.members(what, before, after)
 	switch {
 	case before.Items != nil && after.Items != nil:
@@ -158,37 +163,19 @@ func (d *differ) bounds(what string, before, after *shape) {
 	}
 }
 
-// members compares what an object within the arguments takes.
+// members compares what an object holds that callers send.
 func (d *differ) members(what string, before, after *shape) {
-	open := func(s *shape) bool { return s.Additional == nil || *s.Additional }
+	if before.Type != "object" || after.Type != "object" {
+		return
+	}
+	d.arguments(what+".", before, after, false)
+	d.bound(what, "members", before.Least, after.Least, false)
+	closed := func(s *shape) bool { return s.Closed != nil && !*s.Closed }
 	switch {
-	case open(before) && !open(after):
-		d.add(ChangeBreaks, "%s takes only named members now", what)
-		return
-	case !open(before) && open(after):
-		d.add(ChangeSafe, "%s takes any members now", what)
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
-		if after.Properties[name] == nil {
-			d.add(ChangeBreaks, "%s.%s is gone; calls that send it are refused", what, word(name))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(after.Properties)) {
-		old, required := before.Properties[name], slices.Contains(after.Required, name)
-		switch {
-		case old == nil && required:
-			d.add(ChangeBreaks, "%s.%s is new and required", what, word(name))
-		case old == nil:
-			d.add(ChangeSafe, "%s.%s is new and optional", what, word(name))
-		case required && !slices.Contains(before.Required, name):
-			d.add(ChangeBreaks, "%s.%s is required now", what, word(name))
-		case !required && slices.Contains(before.Required, name):
-			d.add(ChangeSafe, "%s.%s is optional now", what, word(name))
-		}
-		if old != nil {
-			d.argument(what+"."+word(name), old, after.Properties[name], false)
-		}
+	case closed(after) && !closed(before):
+		d.add(ChangeBreaks, "%s takes no members beside those listed now", what)
+	case closed(before) && !closed(after):
+		d.add(ChangeSafe, "%s takes any members beside those listed now", what)
 	}
 }
 

@@ -333,8 +333,8 @@ func TestDiffPutsTheGravestFirst(t *testing.T) {
 // corpus compiles every accepted file.
 func corpus(t *testing.T) map[string]*Compiled {
 	t.Helper()
-	all := map[string]*Compiled{"diff": mustBuild(t, diffFile, loadSnapshot(t))}
-	for _, name := range []string{"full", "minimal", "text", "names", "public", "views", "doors", "external", "policy"} {
+	all := map[string]*Compiled{"diff": mustBuild(t, diffFile, loadSnapshot(t)), "few writes": mustBuild(t, diffWrites, loadSnapshot(t))}
+	for _, name := range []string{"full", "minimal", "text", "names", "public", "views", "doors", "external", "policy", "writes"} {
 		src, err := os.ReadFile("testdata/compile/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -361,7 +361,7 @@ func TestDiffIsEmptyOnlyForTheSame(t *testing.T) {
 func TestDiffSeesEveryField(t *testing.T) {
 	t.Parallel()
 	all := corpus(t)
-	for _, name := range []string{"diff", "public", "text", "doors", "external", "policy"} {
+	for _, name := range []string{"diff", "public", "text", "doors", "external", "policy", "few writes"} {
 		whole := all[name]
 		for i := range whole.Tools { // one at a time: each change costs the whole document
 			one := *whole
