@@ -199,7 +199,7 @@ func (c *catalog) loadFunctions(ctx context.Context, pool *pgxpool.Pool) error {
 		select n.nspname, p.proname, coalesce(p.proargnames, '{}'), coalesce(p.proargmodes::text[], '{}'),
 		       (select coalesce(array_agg(format_type(t, null) order by o), '{}') from unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) with ordinality u(t, o)),
 		       p.pronargs, p.pronargdefaults, p.provariadic <> 0, p.proretset,
-		       t.typtype = 'c' or coalesce(p.proargmodes::text[] && array['o', 'b', 't'], false) or p.prorettype = 'record'::regtype,
+		       t.typtype = 'c' or coalesce(p.proargmodes::text[] && array['o', 'b', 't'], false),
 		       p.prorettype = 'void'::regtype, p.provolatile = 'v', coalesce(p.proconfig, '{}'),
 		       coalesce(rn.nspname, ''), coalesce(rr.relname, '')
 		from pg_proc p
