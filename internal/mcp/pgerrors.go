@@ -246,6 +246,14 @@ func badValue(t *toolCall, message string) *toolError {
 	if len(told.issues) > 0 {
 		return told
 	}
+	for _, a := range typed {
+		if a.holdsNUL() {
+			told.issues = append(told.issues, fault.Issue{Path: pointer(a.path), Message: "must not hold the character U+0000"})
+		}
+	}
+	if len(told.issues) > 0 {
+		return told
+	}
 	for _, value := range t.filled {
 		if value != "" && strings.Contains(message, `"`+value+`"`) {
 			return errSetUnavailable()
@@ -363,6 +371,14 @@ func (l *typedList) row(guard *surfaces.Guard, many *surfaces.Many) {
 	if many != nil {
 		l.filters(many.Filters)
 	}
+}
+
+// holdsNUL reports whether a value holds the one character that Postgres keeps
+// nowhere; inside of JSON it is written as an escape.
+func (a typedArgument) holdsNUL() bool {
+	return slices.ContainsFunc(a.values, func(v string) bool {
+		return strings.ContainsRune(v, 0) || isContainer(token(v)) && strings.Contains(v, `\u0000`)
+	})
 }
 
 func (a typedArgument) quotedIn(message string) bool {
