@@ -38,7 +38,7 @@ func snapshot(t *testing.T) *surfaces.Snapshot {
 func TestSurfaceFilesHaveNoProblemAtAll(t *testing.T) {
 	t.Parallel()
 	snap := snapshot(t)
-	for _, name := range []string{"main", "reports"} {
+	for _, name := range []string{"main", "reports", "desk"} {
 		file, err := crm.SurfaceFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -58,13 +58,13 @@ func publish(ctx context.Context, server *app.Server, cfg app.Config, project *s
 		return nil, err
 	}
 	urls := map[string]string{}
-	for _, surface := range []string{"main", "conformance", "bridge"} {
+	for _, surface := range []string{"main", "conformance", "bridge", "desk"} {
 		if urls[surface], err = b.publish(ctx, surface); err != nil {
 			return nil, err
 		}
 	}
 	r := &ready{
-		ServerURL: cfg.PublicURL, DashboardURL: cfg.PublicURL + "/app", MCPURL: urls["main"], ConformanceURL: urls["conformance"], BridgeURL: urls["bridge"],
+		ServerURL: cfg.PublicURL, DashboardURL: cfg.PublicURL + "/app", MCPURL: urls["main"], ConformanceURL: urls["conformance"], BridgeURL: urls["bridge"], DeskURL: urls["desk"],
 		ProjectURL: project.URL(), PublishableKey: project.PublishableKey(), APIToken: token.Reveal(), DatabaseURL: project.DSN(),
 	}
 	r.Owner = readyUser{Email: ownerEmail, Password: ownerPassword, Organization: demoOrganization}

@@ -35,12 +35,15 @@ create index customers_updated on public.customers (updated_at, id);
 create index customers_status on public.customers (status);
 create extension if not exists pg_trgm with schema extensions;
 create index customers_name_search on public.customers using gin (name extensions.gin_trgm_ops);
+create index customers_email_search on public.customers using gin (email extensions.gin_trgm_ops);
+create index customers_tags on public.customers using gin (tags);
 
 create table public.notes (
   id bigint generated always as identity primary key,
   customer_id bigint not null references public.customers (id) on delete cascade,
   author_id uuid not null default auth.uid() references auth.users (id),
   body text not null check (length(body) between 1 and 4000),
+  request_id uuid unique, -- tells a note that is sent twice from two notes
   created_at timestamptz not null default now()
 );
 comment on table public.notes is 'What people wrote down about a customer.';

@@ -36,7 +36,14 @@ create function public.touch_customer(id bigint) returns void language sql as $$
   update public.customers c set updated_at = now() where c.id = touch_customer.id
 $$;
 
+create function public.my_seat() returns jsonb language sql stable as $$
+  select jsonb_build_object('organization_id', m.organization_id, 'role', m.role)
+  from public.memberships m where m.user_id = auth.uid()
+  order by m.organization_id limit 1
+$$;
+comment on function public.my_seat is 'The organization that new rows belong to.';
+
 revoke execute on all functions in schema public from public;
 grant execute on function public.greet(text) to anon, authenticated, service_role;
 grant execute on function public.customer_summary(timestamptz, boolean),
-  public.archive_customer(bigint), public.touch_customer(bigint) to authenticated, service_role;
+  public.archive_customer(bigint), public.touch_customer(bigint), public.my_seat() to authenticated, service_role;

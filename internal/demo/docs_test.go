@@ -1,0 +1,129 @@
+package demo
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chumbo-dev/chumbo/docs"
+	"github.com/chumbo-dev/chumbo/internal/clocktest"
+	"github.com/chumbo-dev/chumbo/internal/localpg"
+	"github.com/chumbo-dev/chumbo/internal/standin"
+)
+
+// docsRows are what the calls on the surface file's page find, and functions
+// that answer what its rules ask for.
+const docsRows = `
+insert into public.customers (organization_id, name, status, home, tags, settings, updated_at)
+select '00000000-0000-4000-8000-00000000ac3e', n, 'active', '("1 Long Road",London)', '{new,vip}', '{}', '2026-01-02T03:04:05Z'
+from unnest(array['Ada', 'Grace', 'Edsger', 'Barbara', 'Tony']) n;
+insert into public.notes (customer_id, author_id, body, created_at)
+select 1 + i % 2, gen_random_uuid(), 'Note ' || i, '2025-12-01T00:00:00Z'::timestamptz + i * interval '1 hour' from generate_series(1, 8) i;
+insert into public.staff values (1, 'Alice', null), (2, 'Bob', 1);
+grant select on public.customers to anon;
+create policy anybody on public.customers for select to anon using (true);
+create or replace function public.check_key(key text) returns jsonb language sql stable security definer set search_path = '' as $$
+  select case when key = 'app-key-of-alice' then '{"subject": "alice"}'::jsonb end $$;
+create or replace function public.chumbo_context() returns jsonb language sql stable as $$
+  select '{"organization_id": "00000000-0000-4000-8000-00000000ac3e", "roles": ["owner"], "teams": ["support"]}'::jsonb $$;
+create or replace function public.chumbo_authorize(checks jsonb) returns jsonb language sql stable as $$
+  select jsonb_agg(jsonb_build_object('allowed', true)) from jsonb_array_elements(checks) $$;
+notify pgrst, 'reload schema';
+`
+
+// TestSurfaceFilePageIsPublishedAndCalled publishes every example of the page
+// that has calls, and makes them as Alice: what a reader copies works.
+func TestSurfaceFilePageIsPublishedAndCalled(t *testing.T) {
+	t.Parallel()
+	schema, err := os.ReadFile("../surfaces/testdata/schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := docs.Examples("surface-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	p := &tenant{t: t, clock: clocktest.New(w.clock.Now()), slug: "docs", builder: w.organization(t, "docs@example.test", "Readers")}
+	p.Project, err = standin.Start(t.Context(), standin.Options{
+		Postgres: localpg.Shared(t), Schema: string(schema) + docsRows, Users: standin.CRMUsers(), Now: p.clock.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	p.must(http.MethodPost, "/projects", registration(p, p.URL(), p.slug))
+	p.importSchema()
+	issuer := newDocsIssuer(t)
+	for _, e := range examples {
+		if len(e.Calls) == 0 {
+			continue
+		}
+		file := strings.ReplaceAll(e.File, "https://login.example.com", issuer)
+		target := p.publish(file)
+		secret := p.docsCredential(w, target, file)
+		for _, c := range e.Calls {
+			var arguments map[string]any
+			if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
+				t.Fatal(err)
+			}
+			answer := call(t, target, secret, eras[0], c.Name, arguments)
+			if answer.status != http.StatusOK || strings.Contains(answer.body, `"isError":true`) || !strings.Contains(answer.body, `"content"`) {
+				t.Errorf("%s: %s %s: %d %s", e, c.Name, c.Arguments, answer.status, answer.body)
+			}
+		}
+	}
+}
+
+// docsCredential is what Alice calls an example's surface with.
+func (p *tenant) docsCredential(w *world, target, file string) string {
+	claims := map[string]any{"aal": "aal2", "app_metadata": map[string]any{"tier": "pro", "role": "admin", "scopes": "crm.read crm.write"}}
+	switch {
+	case strings.Contains(file, "authorization: external"):
+		p.must(http.MethodPut, "/projects/"+p.slug+"/surfaces/main/introspection", map[string]string{"secret": "a-secret-of-the-test"})
+		return "opaque-token-of-alice"
+	case strings.Contains(file, "keys: { rpc"):
+		return "app-key-of-alice"
+	case strings.Contains(file, "authorization: direct"):
+		return p.token(standin.AliceEmail, standin.TokenOptions{Claims: claims})
+	case strings.Contains(file, "mode: bearer"):
+		token, err := p.AccessToken(standin.AliceEmail, standin.TokenOptions{Claims: claims})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return token
+	}
+	return signedIn(p.t, w, target, standin.AliceEmail).access
+}
+
+// newDocsIssuer is the other issuer of the page: its tokens are opaque, and it
+// says of Alice's what the page's rules want to hear.
+func newDocsIssuer(t *testing.T) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	answer := func(w http.ResponseWriter, v map[string]any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v)
+	}
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, map[string]any{
+			"issuer": server.URL, "authorization_endpoint": server.URL + "/authorize", "token_endpoint": server.URL + "/token", "jwks_uri": server.URL + "/jwks",
+			"introspection_endpoint": server.URL + "/introspect", "response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"},
+			"id_token_signing_alg_values_supported": []string{"ES256"},
+		})
+	})
+	mux.HandleFunc("POST /introspect", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, map[string]any{
+			"active": r.FormValue("token") == "opaque-token-of-alice", "iss": server.URL, "sub": "alice", "aud": "crm-api", "client_id": "desktop",
+			"https://example.com/claims": map[string]any{"permissions": []string{"crm.read"}}, "groups": []string{"staff"},
+			"exp": time.Now().Add(time.Hour).Unix(),
+		})
+	})
+	return server.URL
+}
