@@ -70,7 +70,7 @@ func (b *tableTool) dedupe(w *write) {
 		return
 	}
 	v, name := b.ix.typeOf(c.Type), quoteName(c.Name)
-	constraints := b.uniqueAlone(c.Name)
+	constraints := b.rel.uniqueAlone(c.Name)
 	switch {
 	case c.Generated || c.Identity == "always":
 		b.errorf(t.at, "the database fills %s in itself, so it cannot be the column of dedupe", name)
@@ -89,14 +89,14 @@ func (b *tableTool) dedupe(w *write) {
 
 // uniqueAlone are the names of the constraints and indexes that keep a column
 // unique by itself.
-func (b *tableTool) uniqueAlone(column string) []string {
+func (r *RelationSchema) uniqueAlone(column string) []string {
 	var names []string
-	for _, u := range b.rel.Unique {
+	for _, u := range r.Unique {
 		if len(u.Columns) == 1 && u.Columns[0] == column {
 			names = append(names, u.Name)
 		}
 	}
-	for _, i := range b.rel.Indexes {
+	for _, i := range r.Indexes {
 		if i.Unique && !i.Partial && len(i.Keys) == 1 && i.Keys[0].Column == column {
 			names = append(names, i.Name)
 		}

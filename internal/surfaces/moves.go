@@ -21,8 +21,9 @@ func moves(before, after *Snapshot, c *Compiled) []string {
 	relations, functions := touches(c)
 	m.links(c)
 	for _, key := range slices.Sorted(maps.Keys(relations)) {
-		m.relation(key, slices.Sorted(maps.Keys(relations[key])))
+		m.relation(key, relations[key])
 	}
+	m.writes(c)
 	for _, key := range slices.Sorted(maps.Keys(functions)) {
 		m.function(key)
 	}
@@ -30,7 +31,7 @@ func moves(before, after *Snapshot, c *Compiled) []string {
 }
 
 // touches are the columns of each relation (schema.name) that plans use, and
-// the functions.
+// whether they are read, and the functions.
 func touches(c *Compiled) (relations map[string]map[string]bool, functions map[string]bool) {
 	relations, functions = map[string]map[string]bool{}, map[string]bool{}
 	use := func(r Relation, columns ...Column) {
@@ -56,12 +57,20 @@ func touches(c *Compiled) (relations map[string]map[string]bool, functions map[s
 			use(t.Get.Relation, slices.Concat(t.Get.Columns, t.Get.Key)...)
 		case t.RPC != nil:
 			functions[t.RPC.Relation.Schema+"."+t.RPC.Relation.Name] = true
+		default:
+			use(t.Relation(), t.writing().read()...)
 		}
 	}
 	for _, e := range embedsOf(c) {
 		use(e.Relation, e.Columns...)
 		for _, o := range e.Order {
 			use(e.Relation, o.Column)
+		}
+	}
+	for _, u := range writtenBy(c) {
+		key := u.on.Schema + "." + u.on.Name
+		for name := range u.columns {
+			relations[key][name] = relations[key][name] || false
 		}
 	}
 	for _, f := range called(c) {
@@ -96,7 +105,7 @@ func (m *mover) add(object, format string, args ...any) {
 	m.lines = append(m.lines, object+": "+fmt.Sprintf(format, args...))
 }
 
-func (m *mover) relation(key string, columns []string) {
+func (m *mover) relation(key string, columns map[string]bool) {
 	old, now := m.was.relations[key], m.is.relations[key]
 	if old == nil {
 		return // was never in the snapshot: nothing to compare
@@ -120,12 +129,12 @@ func (m *mover) relation(key string, columns []string) {
 	}
 	m.comment(name, old.Comment, now.Comment)
 	m.rights(name, "use its schema", m.was.usage[old.Schema], m.is.usage[now.Schema])
-	for _, column := range columns {
-		m.column(name+"."+word(column), old.column(column), now.column(column))
+	for _, column := range slices.Sorted(maps.Keys(columns)) {
+		m.column(name+"."+word(column), old.column(column), now.column(column), columns[column])
 	}
 }
 
-func (m *mover) column(name string, old, now *ColumnSchema) {
+func (m *mover) column(name string, old, now *ColumnSchema, read bool) {
 	if old == nil {
 		return
 	}
@@ -138,7 +147,9 @@ func (m *mover) column(name string, old, now *ColumnSchema) {
 		m.add(name, "%s", map[bool]string{true: "is never null now", false: "may be null now"}[now.NotNull])
 	}
 	m.comment(name, old.Comment, now.Comment)
-	m.rights(name, "read it", old.Select, now.Select)
+	if read {
+		m.rights(name, "read it", old.Select, now.Select)
+	}
 }
 
 func (m *mover) function(key string) {

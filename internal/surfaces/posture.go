@@ -119,8 +119,29 @@ func (s *Service) Posture(ctx context.Context, org id.Organization, project id.P
 // use is what surfaces do with an object.
 type use struct {
 	any    bool
-	public bool // calls as anon reach it
-	owner  bool // only what runs with its owner's rights on purpose uses it
+	public []string // commands of calls as anon
+	owner  bool     // only what runs with its owner's rights on purpose uses it
+}
+
+// with is the use of what another tool does, too.
+func (u use) with(owner, anon bool, commands ...string) use {
+	next := use{any: true, public: u.public, owner: owner && (!u.any || u.owner)}
+	if anon {
+		next.public = slices.Concat(u.public, commands)
+	}
+	return next
+}
+
+// commands are the rights that a tool needs on its relation.
+func (t *Tool) commands() []string {
+	w := t.writing()
+	switch {
+	case w == nil:
+		return []string{CommandSelect}
+	case len(w.read()) == 0:
+		return []string{commandOf(t.Operation())}
+	}
+	return []string{CommandSelect, commandOf(t.Operation())}
 }
 
 // usesOf are the relations and functions that surfaces use, by schema.name.
@@ -129,26 +150,20 @@ func usesOf(compiled []*Compiled) map[string]use {
 	uses := map[string]use{}
 	for _, c := range compiled {
 		for _, t := range toolsOf(c) {
-			key := ""
-			switch {
-			case t.List != nil:
-				key = t.List.Relation.Schema + "." + t.List.Relation.Name
-			case t.Get != nil:
-				key = t.Get.Relation.Schema + "." + t.Get.Relation.Name
-			case t.RPC != nil:
-				key = t.RPC.Relation.Schema + "." + t.RPC.Relation.Name + "()"
+			on := t.Relation()
+			key := on.Schema + "." + on.Name
+			if t.RPC != nil {
+				key += "()"
 			}
-			before, seen := uses[key]
-			uses[key] = use{any: true, public: before.public || c.Access.anon(&t), owner: t.Privileged && (!seen || before.owner)}
+			uses[key] = uses[key].with(t.Privileged, c.Access.anon(&t), t.commands()...)
 			for _, e := range t.embeds() {
 				key := e.Relation.Schema + "." + e.Relation.Name
-				uses[key] = use{any: true, public: uses[key].public || c.Access.anon(&t)}
+				uses[key] = uses[key].with(false, c.Access.anon(&t), CommandSelect)
 			}
 		}
 		for _, f := range called(c) {
 			key := f.Schema + "." + f.Name + "()"
-			before, seen := uses[key]
-			uses[key] = use{any: true, public: before.public, owner: !seen || before.owner}
+			uses[key] = uses[key].with(true, false)
 		}
 	}
 	return uses

@@ -106,9 +106,7 @@ func (p *inspection) grantToAnon(r *RelationSchema, used use) {
 	if i := slices.IndexFunc(r.PolicyRoles, func(x PolicyRole) bool { return x.Role == anon }); i >= 0 && r.RLS {
 		meant = r.PolicyRoles[i].Commands
 	}
-	if used.public {
-		meant = append(slices.Clone(meant), CommandSelect)
-	}
+	meant = slices.Concat(meant, used.public)
 	var granted []string
 	for _, command := range commands {
 		if p.may(r, anon, command) && !slices.Contains(meant, command) {

@@ -128,15 +128,19 @@ func (p *inspection) indexes(c *Compiled) {
 		}
 	}
 	for _, t := range toolsOf(c) {
-		if t.List == nil {
+		list := t.List
+		if w := t.writing(); w != nil && w.many != nil {
+			list = &ListPlan{Relation: w.relation, Filters: w.many.Filters}
+		}
+		if list == nil {
 			continue
 		}
-		object := t.List.Relation.Schema + "." + t.List.Relation.Name
+		object := list.Relation.Schema + "." + list.Relation.Name
 		rel, ok := p.ix.relations[object]
 		if !ok {
 			continue // drift tells of it
 		}
-		for _, m := range missingIndexes(p.ix.snap, rel, t.List) {
+		for _, m := range missingIndexes(p.ix.snap, rel, list) {
 			what := "search"
 			switch {
 			case m.filter != nil:
@@ -146,7 +150,7 @@ func (p *inspection) indexes(c *Compiled) {
 			}
 			p.add(Finding{
 				Kind: FindingMissingIndex, Severity: FindingWarning, Object: object, Used: true,
-				Summary: fmt.Sprintf("No index of %s serves the %s of %s: lists get slow as the table grows.", qualified(rel.Schema, rel.Name), what, t.Name),
+				Summary: fmt.Sprintf("No index of %s serves the %s of %s: it gets slow as the table grows.", qualified(rel.Schema, rel.Name), what, t.Name),
 				SQL:     m.sql,
 			}, strings.ReplaceAll(m.columns, ", ", ","))
 		}
