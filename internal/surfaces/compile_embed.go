@@ -216,6 +216,7 @@ func (b *tableTool) embedColumns(e *embedded, shown string) {
 		}
 		column := b.ix.column(e.rel, c)
 		column.Nullable = true
+		b.warnUnpromised(t.at, c.Name)
 		e.plan.Columns = append(e.plan.Columns, column)
 	}
 }
@@ -312,7 +313,7 @@ func embedPlans(all []embedded) []Embed {
 func (b *tableTool) embedSchema(e embedded) *schema {
 	row := outputObject()
 	for _, c := range e.plan.Columns {
-		row.Properties.add(c.Name, b.ix.typeOf(e.rel.column(c.Name).Type).output(true))
+		row.returns(c.Name, b.ix.typeOf(e.rel.column(c.Name).Type).output(true))
 	}
 	if !e.plan.Many {
 		return row.orNull()

@@ -303,7 +303,8 @@ func (b *rpcTool) returns() (Returns, *schema, templateNames) {
 	for _, a := range r.Columns {
 		v := b.ix.typeOf(a.Type)
 		columns = append(columns, Column{Name: a.Name, SQLType: v.sql, JSON: v.json, AsText: v.asText, Nullable: true})
-		row.Properties.add(a.Name, v.output(true))
+		row.returns(a.Name, v.output(true))
+		b.warnUnpromised(b.spec.Function.at, a.Name)
 	}
 	if !r.Set {
 		return Returns{Kind: ReturnsRow, Columns: columns}, row, templateNames{values: columnNames(columns), open: len(columns) == 0}

@@ -75,6 +75,7 @@ func (b *tableTool) pickColumns() {
 	for _, t := range b.spec.Columns {
 		if c, ok := b.find(t, "columns"); ok {
 			b.columns = append(b.columns, b.ix.column(b.rel, c))
+			b.warnUnpromised(t.at, c.Name)
 		}
 	}
 	for _, t := range b.spec.Shorten {
@@ -266,10 +267,11 @@ func (b *tableTool) getKey(o *OperationSpec) []Column {
 	return b.key
 }
 
+// rowSchema is a row as a write returns it: without what is embedded.
 func (b *tableTool) rowSchema() *schema {
 	row := outputObject()
 	for _, c := range b.columns {
-		row.Properties.add(c.Name, b.ix.typeOf(b.rel.column(c.Name).Type).output(c.Nullable))
+		row.returns(c.Name, b.ix.typeOf(b.rel.column(c.Name).Type).output(c.Nullable))
 	}
 	return row
 }

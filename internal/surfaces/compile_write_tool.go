@@ -86,21 +86,12 @@ func (b *tableTool) createdKey() []Column {
 	return b.key
 }
 
-// writtenRow is a row as a write answers it: without what is embedded.
-func (b *tableTool) writtenRow() *schema {
-	row := outputObject()
-	for _, c := range b.columns {
-		row.Properties.add(c.Name, b.ix.typeOf(b.rel.column(c.Name).Type).output(c.Nullable))
-	}
-	return row
-}
-
 func (b *tableTool) writeOutput(w *write) *schema {
 	switch {
 	case w.many != nil:
 		out := outputObject()
 		out.Properties.add("affected", &schema{Type: "integer"})
-		out.Properties.add("items", &schema{Type: "array", Items: b.writtenRow()})
+		out.Properties.add("items", &schema{Type: "array", Items: b.rowSchema()})
 		out.Properties.add("truncated", &schema{Type: "boolean"})
 		out.Required = []string{"affected", "items", "truncated"}
 		return out
@@ -109,7 +100,7 @@ func (b *tableTool) writeOutput(w *write) *schema {
 		out.Properties.add("ok", &schema{Type: "boolean"})
 		return out
 	}
-	return b.writtenRow()
+	return b.rowSchema()
 }
 
 func (b *tableTool) writeTemplateNames(w *write) templateNames {

@@ -76,6 +76,15 @@ func inputObject() *schema {
 // outputObject is an object of an output schema, which may grow.
 func outputObject() *schema { return &schema{Type: "object", Properties: &properties{}} }
 
+// returns adds a value that the database names to an object of a result. A name
+// that some clients refuse is left out: the value is there all the same, and
+// nothing is promised of it.
+func (s *schema) returns(name string, value *schema) {
+	if argumentName.MatchString(name) {
+		s.Properties.add(name, value)
+	}
+}
+
 // raw is the schema as compact JSON.
 func (s *schema) raw() json.RawMessage {
 	b, err := marshal(s)

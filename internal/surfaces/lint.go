@@ -14,7 +14,8 @@ import (
 const (
 	manyTools   = 40
 	manyTokens  = 10_000
-	bytesPerTok = 4 // a rough measure, enough for a warning
+	heavyTool   = 2_500 // tokens of one tool
+	bytesPerTok = 4     // a rough measure, enough for a warning
 )
 
 // checkSchemas compiles what will be sent: a schema that clients cannot read
@@ -24,9 +25,20 @@ func (c *compiler) checkSchemas(m made) {
 		if len(raw) == 0 {
 			continue
 		}
-		if err := CheckSchema(raw); err != nil {
+		err := CheckSchema(raw)
+		if err == nil {
+			err = checkDialect(raw)
+		}
+		if err != nil {
 			c.errorf(m.at, "the %s schema of %s is not valid: %v", what, m.tool.Name, err)
 		}
+	}
+}
+
+// warnUnpromised tells of a column whose name clients may refuse in a schema.
+func (r *report) warnUnpromised(at place, column string) {
+	if !argumentName.MatchString(column) {
+		r.warnf(at, "%s is returned, and no output schema tells of it: some clients refuse such a name (letters, digits, _ . - only)", quoteName(column))
 	}
 }
 
@@ -67,9 +79,10 @@ func (c *compiler) lint() {
 		c.warnf(access, "this surface offers no tools")
 	}
 	if len(tools) > manyTools {
-		c.warnf(c.made[manyTools].at, "%s: models choose badly among more than %d, and some clients drop the rest; split them over several surfaces", plural(len(tools), "tool"), manyTools)
+		c.warnf(c.made[manyTools].at, "%s: models choose badly among more than %d; split them over several surfaces", plural(len(tools), "tool"), manyTools)
 	}
 	c.lintTexts()
+	c.lintClients()
 	c.lintDirect()
 	c.lintSiblings()
 	c.lintBearer()
@@ -123,9 +136,9 @@ func (c *compiler) lintTexts() {
 	tokens := 0
 	for _, m := range c.made {
 		t := m.tool
-		tokens += Weight(&t)
-		if len(t.Name) > goodToolName {
-			c.warnf(m.at, "the tool name %s is %d characters long; clients put a prefix before it and some cut it: %d or fewer is safe", t.Name, len(t.Name), goodToolName)
+		weight := Weight(&t)
+		if tokens += weight; weight > heavyTool {
+			c.warnf(m.at, "%s takes about %d tokens of every conversation by itself; fewer columns, filters or embeds make it lighter", t.Name, weight)
 		}
 		if first, twice := descriptions[t.Description]; twice {
 			c.warnf(m.at, "%s has the same description as the tool on line %d, so a model cannot tell them apart", t.Name, first.line)

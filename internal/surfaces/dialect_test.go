@@ -1,0 +1,89 @@
+package surfaces
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestField62_TheDialectRefusesWhatSomeClientDoesNotRead(t *testing.T) {
+	t.Parallel()
+	within := func(inner string) string {
+		return `{"type":"object","properties":{"a":` + inner + `},"additionalProperties":false}`
+	}
+	for name, raw := range map[string]string{
+		"no object":                  `[]`,
+		"another root":               `{"type":"array","items":{}}`,
+		"no root type":               `{"properties":{}}`,
+		"alternatives at the root":   `{"type":"object","anyOf":[{"type":"object"},{"type":"object"}]}`,
+		"a dialect":                  `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`,
+		"a reference":                within(`{"$ref":"#/properties/b"}`),
+		"definitions":                `{"type":"object","$defs":{"x":{"type":"string"}}}`,
+		"definitions of draft-07":    `{"type":"object","definitions":{"x":{"type":"string"}}}`,
+		"a list of types":            within(`{"type":["string","null"]}`),
+		"an unknown type":            within(`{"type":"int"}`),
+		"nullable":                   within(`{"type":"string","nullable":true}`),
+		"a tuple":                    within(`{"type":"array","prefixItems":[{"type":"string"}],"items":{}}`),
+		"a list of items":            within(`{"type":"array","items":[{"type":"string"}]}`),
+		"a list without items":       within(`{"type":"array"}`),
+		"one alternative":            within(`{"anyOf":[{"type":"string"}]}`),
+		"oneOf":                      within(`{"oneOf":[{"type":"string"},{"type":"null"}]}`),
+		"a format":                   within(`{"type":"string","format":"date-time"}`),
+		"a constant":                 within(`{"const":1}`),
+		"a schema that is a boolean": within(`true`),
+		"a name with a space":        `{"type":"object","properties":{"a b":{}}}`,
+		"a name that is too long":    `{"type":"object","properties":{"` + strings.Repeat("a", 65) + `":{}}}`,
+		"a member required only":     `{"type":"object","properties":{"a":{}},"required":["b"]}`,
+		"something deep":             within(`{"type":"array","items":{"type":"object","properties":{"x":{"$ref":"#"}}}}`),
+		"something in alternatives":  within(`{"anyOf":[{"type":"string"},{"type":"array"}]}`),
+		"other properties":           `{"type":"object","additionalProperties":{"type":"string"}}`,
+		"too deep":                   within(strings.Repeat(`{"type":"array","items":`, 30) + `{}` + strings.Repeat(`}`, 30)),
+	} {
+		if err := checkDialect(json.RawMessage(raw)); err == nil {
+			t.Errorf("%s is accepted: %s", name, raw)
+		}
+	}
+	for _, raw := range []string{
+		`{"type":"object"}`, within(`{}`), within(`{"anyOf":[{"type":"string","pattern":"^x$"},{"type":"null"}],"description":"D.","default":"x"}`),
+		within(`{"type":"array","items":{"type":"object","properties":{"properties":{"type":"integer","minimum":1}},"required":["properties"],"minProperties":1},"maxItems":3}`),
+	} {
+		if err := checkDialect(json.RawMessage(raw)); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
+// TestField105_NamesOfColumnsNeverBreakASchema: a column that no client takes
+// as a property is returned without a promise, and refused as an argument.
+func TestField105_NamesOfColumnsNeverBreakASchema(t *testing.T) {
+	t.Parallel()
+	snap := loadSnapshot(t)
+	relationOf(t, snap, "articles").column("title").Name = "the title"
+	relationOf(t, snap, "teams").column("name").Name = "né"
+	const file = `version: 1
+title: Club
+access: { mode: oauth, authorization: bridge }
+tools:
+  - table: articles
+    columns: [id, the title]
+    filters: { the title: [eq, ilike] }
+    search: { columns: [the title] }
+    embed: { team: { table: teams, columns: [id, né] } }
+`
+	b := Build([]byte(file), snap, known())
+	if b.Compiled == nil || !mentions(b.Problems, 6, "no output schema tells of it") || !mentions(b.Problems, 9, "no output schema tells of it") {
+		t.Fatal(b.Problems)
+	}
+	list := b.Compiled.Tools[0]
+	if names := columnNames(list.List.Columns); strings.Join(names, ",") != "id,the title" || len(list.List.Embeds[0].Columns) != 2 {
+		t.Errorf("returned: %v, %v", names, list.List.Embeds)
+	}
+	if f := list.List.Filters; len(f) != 2 || f[0].Argument != "the_title" || f[1].Argument != "the_title_ilike" {
+		t.Errorf("filters: %+v", f)
+	}
+	for _, raw := range []json.RawMessage{list.Input, list.Output, b.Compiled.Tools[1].Output} {
+		if err := checkDialect(raw); err != nil {
+			t.Errorf("%v: %s", err, raw)
+		}
+	}
+}
