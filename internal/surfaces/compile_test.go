@@ -414,6 +414,12 @@ func TestEveryToolStatesAllItsHints(t *testing.T) {
 		if tool.Title == "" || tool.Description == "" {
 			t.Errorf("%s has no title or description", tool.Name)
 		}
+	}
+	src, err := os.ReadFile("testdata/compile/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range mustBuild(t, string(src), loadSnapshot(t)).Tools {
 		if a, asked := want[tool.Name]; asked {
 			seen++
 			if tool.Annotations != a {
