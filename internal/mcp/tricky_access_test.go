@@ -70,6 +70,18 @@ func trickyAccess() []trickyRow {
 					w.exec(`grant select on public.spelled to ` + one.role)
 					w.ask(trickyAsk{tool: "spelled_list", wire: one.asked, gets: lastPage(`{"Id":1}`)})
 				}
+				w.publish(`
+  - table: spelled
+    operations: [create]
+    columns: [Id]
+    write: [Id]`, "")
+				w.exec(`revoke insert on public.spelled from authenticated`)
+				defer w.exec(`grant insert on public.spelled to authenticated`)
+				w.ask(trickyAsk{
+					tool: "spelled_create", arguments: `{"Id":2}`, once: true,
+					wire:  wire("POST /rest/v1/spelled", `select="Id"`, oneObject, oneCreated, `{"Id":2}`),
+					fails: "forbidden", told: "Nothing was changed",
+				})
 			},
 		},
 	}

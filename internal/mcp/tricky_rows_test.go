@@ -37,7 +37,15 @@ func trickyRows() []trickyRow {
     columns: [id, body]
   - table: owned
     operations: [list, get]
-    columns: [id, body]`,
+    columns: [id, body]
+  - table: dropbox
+    operations: [create]
+    write: [id, body]
+  - table: dropbox
+    name: reading_dropbox
+    operations: [create]
+    columns: [id]
+    write: [id, body]`,
 			asks: []trickyAsk{
 				{
 					tool: "private_rows_list",
@@ -52,6 +60,16 @@ func trickyRows() []trickyRow {
 					tool: "owned_list",
 					wire: wire("GET /rest/v1/owned", `select="id","body"`, `order="id".asc.nullslast`, "limit=21"),
 					gets: lastPage(`{"id":1,"body":"mine"}`),
+				},
+				{ // what may be inserted and not read back
+					tool: "dropbox_create", arguments: `{"id":1,"body":"in"}`, once: true,
+					wire: wire("POST /rest/v1/dropbox", oneObject, "Prefer: handling=strict, return=minimal", `{"body":"in","id":1}`),
+					gets: `{"ok":true}`, text: "Created.",
+				},
+				{
+					tool: "reading_dropbox_create", arguments: `{"id":2,"body":"in"}`, once: true,
+					wire:  wire("POST /rest/v1/dropbox", `select="id"`, oneObject, oneCreated, `{"id":2,"body":"in"}`),
+					fails: "forbidden", told: "Nothing was changed",
 				},
 			},
 			then: func(w *trickyWorld) { // a row of Bob's and one that is not there
@@ -69,6 +87,10 @@ func trickyRows() []trickyRow {
     operations: [list]
     columns: [id, slept]
     key: [id]
+  - table: sleepy
+    operations: [update]
+    columns: [id, body]
+    write: [body]
   - tool: takes_long
     description: Takes long.
     rpc: takes_long`,
@@ -77,16 +99,16 @@ func trickyRows() []trickyRow {
 				if got := w.value(`select body from public.owned where id = 1`); got != "mine" {
 					w.t.Errorf("it wrote %q", got)
 				}
-				set := func(what string) {
-					w.exec(`do $$ begin execute format('alter role authenticated in database %I ` + what + `', current_database()); end $$`)
-					w.reload()
-				}
-				set("set statement_timeout = ''50ms''")
-				defer set("reset statement_timeout")
+				defer w.roleSetting("statement_timeout", "50ms")()
 				w.ask(trickyAsk{
 					tool:  "slow_list",
 					wire:  wire("GET /rest/v1/slow", `select="id","slept"`, `order="id".asc.nullslast`, "limit=21"),
 					fails: "timeout", // asked once, not again
+				})
+				w.ask(trickyAsk{
+					tool: "sleepy_update", arguments: `{"id":1,"patch":{"body":"awake"}}`, once: true,
+					wire:  wire("PATCH /rest/v1/sleepy", `select="id","body"`, `"id"=eq.1`, oneObject, onlyOne, `{"body":"awake"}`),
+					fails: "timeout", told: "Nothing was changed",
 				})
 			},
 		},
@@ -159,6 +181,11 @@ func trickyRows() []trickyRow {
     columns: [id, body]
     filters: { id: [eq, in] }
   - table: big
+    name: noted
+    operations: [update]
+    columns: [id, body, note]
+    write: [note]
+  - table: big
     name: cut
     operations: [list, get]
     columns: [id, body]
@@ -175,6 +202,11 @@ func trickyRows() []trickyRow {
 				{
 					tool: "big_get", arguments: `{"id":3}`, // more than is read at all
 					wire: wire("GET /rest/v1/big", `select="id","body"`, `"id"=eq.3`, "Accept: object"), fails: "too_large",
+				},
+				{ // a change that was made is no error
+					tool: "noted_update", arguments: `{"id":1,"patch":{"note":"seen"}}`, once: true,
+					wire: wire("PATCH /rest/v1/big", `select="id","body","note"`, `"id"=eq.1`, oneObject, onlyOne, `{"note":"seen"}`),
+					gets: `{"id":1}`, text: "Updated.",
 				},
 				{
 					tool: "cut_get", arguments: `{"id":1}`,
@@ -208,6 +240,19 @@ func trickyRows() []trickyRow {
 				w.exec(`grant select on public.fresh to authenticated`)
 				list.fails, list.gets = "", lastPage(`{"id":1,"body":"new"}`)
 				w.ask(list)
+				// A column that the cache does not know.
+				w.exec(`alter table public.fresh add column more text`)
+				w.importSchema()
+				w.publish("  - table: fresh\n    operations: [create]\n    columns: [id]\n    write: [id, more]", "")
+				create := trickyAsk{
+					tool: "fresh_create", arguments: `{"id":2,"more":"m"}`, once: true,
+					wire:  wire("POST /rest/v1/fresh", `select="id"`, oneObject, oneCreated, `{"id":2,"more":"m"}`),
+					fails: kindOutOfDate,
+				}
+				w.ask(create)
+				w.reload()
+				create.fails, create.gets = "", `{"id":2}`
+				w.ask(create)
 			},
 		},
 	}

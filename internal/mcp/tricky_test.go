@@ -179,6 +179,19 @@ func (w *trickyWorld) reload() {
 	}
 }
 
+// roleSetting gives a setting to the role of people who are signed in, and
+// returns what takes it away.
+func (w *trickyWorld) roleSetting(name, value string) (reset func()) {
+	w.t.Helper()
+	alter := func(what string) {
+		w.t.Helper()
+		w.exec(`do $do$ begin execute format($sql$alter role authenticated in database %I ` + what + `$sql$, current_database()); end $do$`)
+		w.reload()
+	}
+	alter("set " + name + " = '" + value + "'")
+	return func() { alter("reset " + name) }
+}
+
 // value asks the database itself, past the project, for one text.
 func (w *trickyWorld) value(sql string) string {
 	w.t.Helper()

@@ -1,5 +1,7 @@
 package mcp
 
+import "strings"
+
 // trickyValues are values that change when they are read as something else.
 func trickyValues() []trickyRow {
 	numbers := `
@@ -106,7 +108,17 @@ func trickyValues() []trickyRow {
 					fails: "invalid /at",
 				},
 			},
-			then: func(w *trickyWorld) { w.pagesThrough("times_list", `{"limit":1,"order":"at"}`, "id", "1 4 5 2 3") },
+			then: func(w *trickyWorld) {
+				w.pagesThrough("times_list", `{"limit":1,"order":"at"}`, "id", "1 4 5 2 3")
+				// A database of another zone: the same instants, paged and found by what it says.
+				defer w.roleSetting("timezone", "Asia/Kolkata")()
+				w.pagesThrough("times_list", `{"limit":1,"order":"at"}`, "id", "1 4 5 2 3")
+				w.ask(trickyAsk{
+					tool: "times_list", arguments: `{"at":"2026-01-02T08:34:05.12+05:30"}`,
+					wire: wire("GET /rest/v1/times", timesSelected, `"at"=eq.2026-01-02T08:34:05.12+05:30`, `order="id".asc.nullslast`, "limit=21"),
+					gets: lastPage(strings.Replace(timesFirst, "2026-01-02T03:04:05.12+00:00", "2026-01-02T08:34:05.12+05:30", 1)),
+				})
+			},
 		},
 		{
 			number: 9, input: "timestamp without zone, date, time, interval", tools: timesTools,
@@ -143,9 +155,10 @@ func trickyValues() []trickyRow {
 			number: 11, input: "jsonb: nested, JSON null and SQL NULL",
 			tools: `
   - table: documents
-    operations: [list, get]
+    operations: [list, get, update]
     columns: [id, doc, raw]
-    filters: { doc: [is, cs] }`,
+    filters: { doc: [is, cs] }
+    write: { doc: { null: true } }`,
 			asks: []trickyAsk{
 				{
 					tool: "documents_get", arguments: `{"id":1}`,
@@ -177,6 +190,21 @@ func trickyValues() []trickyRow {
 					tool: "documents_list", arguments: `{"doc_contains":"text"}`,
 					wire: wire("GET /rest/v1/documents", `select="id","doc","raw"`, `"doc"=cs."text"`, `order="id".asc.nullslast`, "limit=21"),
 					gets: lastPage(`{"id":4,"doc":"text","raw":0}`),
+				},
+				{ // a null that is written is SQL's
+					tool: "documents_update", arguments: `{"id":4,"patch":{"doc":null}}`, once: true,
+					wire: wire("PATCH /rest/v1/documents", `select="id","doc","raw"`, `"id"=eq.4`, oneObject, onlyOne, `{"doc":null}`),
+					gets: `{"id":4,"doc":null,"raw":0}`,
+				},
+				{
+					tool: "documents_list", arguments: `{"doc_is":"null"}`,
+					wire: wire("GET /rest/v1/documents", `select="id","doc","raw"`, `"doc"=is.null`, `order="id".asc.nullslast`, "limit=21"),
+					gets: lastPage(`{"id":2,"doc":null,"raw":null},{"id":4,"doc":null,"raw":0}`),
+				},
+				{
+					tool: "documents_update", arguments: `{"id":4,"patch":{"doc":{"n":12345678901234567890.10,"a":[null]}}}`, once: true,
+					wire: wire("PATCH /rest/v1/documents", `select="id","doc","raw"`, `"id"=eq.4`, oneObject, onlyOne, `{"doc":{"n":12345678901234567890.10,"a":[null]}}`),
+					gets: `{"id":4,"doc":{"a":[null],"n":12345678901234567890.10},"raw":0}`,
 				},
 			},
 		},

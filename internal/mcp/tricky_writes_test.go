@@ -266,6 +266,11 @@ func trickyWrites() []trickyRow {
     columns: [id, email, age]
     filters: { id: [in], email: [eq] }
     write: { email: {}, age: {} }
+    max_affected: 2
+  - table: many
+    operations: [delete]
+    columns: [id]
+    filters: { half: { operators: [eq, gte], hidden_ok: true } }
     max_affected: 2`,
 			asks: []trickyAsk{
 				{tool: "accounts_create", arguments: `{"email":["carol@example.test","alice@example.test"]}`, fails: "invalid /email"},
@@ -277,6 +282,16 @@ func trickyWrites() []trickyRow {
 				},
 				{tool: "accounts_update", arguments: `{"patch":{"age":1}}`, fails: "invalid "},
 				{tool: "accounts_delete", fails: "invalid "},
+				{
+					tool: "many_delete", arguments: `{"half_gte":36}`, once: true,
+					wire:  wire("DELETE /rest/v1/many", `select="id"`, `"half"=gte.36`, "Prefer: handling=strict, max-affected=2, return=representation, count=exact"),
+					fails: "too_many_rows",
+				},
+				{
+					tool: "many_delete", arguments: `{"half":37}`, once: true,
+					wire: wire("DELETE /rest/v1/many", `select="id"`, `"half"=eq.37`, "Prefer: handling=strict, max-affected=2, return=representation, count=exact"),
+					gets: `{"affected":2,"items":[{"id":74},{"id":75}],"truncated":false}`, text: "Deleted 2 rows.",
+				},
 			},
 			then: func(w *trickyWorld) {
 				w.forget()
@@ -287,6 +302,9 @@ func trickyWrites() []trickyRow {
 					}
 				}
 				count(w, before)
+				if got := w.value(`select count(*)::text from public.many`); got != "73" {
+					w.t.Errorf("%s rows are left", got)
+				}
 			},
 		},
 		{

@@ -92,8 +92,15 @@ create index on public.messages (parent, id);
 create table public.many (id int primary key, half int);
 insert into public.many select n, n / 2 from generate_series(1, 75) n;
 
-create table public.big (id int primary key, body text);
+create table public.big (id int primary key, body text, note text);
 insert into public.big values (1, repeat('x', 40000)), (2, 'small'), (3, repeat('é', 3 << 20));
+
+create table public.dropbox (id int primary key, body text);
+
+create table public.sleepy (id int primary key, body text);
+insert into public.sleepy values (1, 'asleep');
+create function public.sleep() returns trigger language plpgsql as $$ begin perform pg_sleep(20); return new; end $$;
+create trigger sleep before update on public.sleepy for each row execute function public.sleep();
 
 create view public.names with (security_invoker = true) as select id, label from public.labels where label is not null;
 create view public.halves with (security_invoker = true) as select half, count(*) as n from public.many group by half;
@@ -137,11 +144,12 @@ declare t record;
 begin
   for t in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
     execute format('alter table public.%I enable row level security', t.relname);
-    if t.relname not in ('private_rows', 'owned', 'readable') then
+    if t.relname not in ('private_rows', 'owned', 'readable', 'dropbox') then
       execute format('create policy everybody on public.%I to authenticated, anon using (true) with check (true)', t.relname);
     end if;
   end loop;
 end $$;
 create policy own on public.owned to authenticated using (owner = auth.uid()) with check (owner = auth.uid());
+create policy drop_in on public.dropbox for insert to authenticated with check (true);
 create policy look on public.readable for select to authenticated using (true);
 create policy nobody on public.private_rows to authenticated using (false);
