@@ -268,7 +268,7 @@ func (b *tableTool) value(w *write, s WriteSpec, c *ColumnSchema, argument strin
 	}
 	create := w.op.Operation == opCreate
 	if s.Required && !create && !b.sharedWrite(s) {
-		b.errorf(s.at, "required belongs to create: an update writes only what it is given")
+		b.warnf(s.at, "required counts for create only: an update writes what it is given, and nothing in particular must be")
 	}
 	required := create && (s.Required || needsValue(c))
 	return writeValue{plan: WriteColumn{Column: column, Argument: argument, Required: required, Null: s.Null}, schema: in, at: s.at}

@@ -137,3 +137,57 @@ func TestSameDigestMeansTheSameCompiledForm(t *testing.T) {
 		t.Error("one digest stands for two compiled forms")
 	}
 }
+
+const digestWrites = `version: 1
+title: CRM
+access: { mode: oauth, authorization: direct }
+tools:
+  - table: customers
+    operations: [create, update]
+    columns: [id, name, status, updated_at]
+    write: { create: { name: The name., organization_id: }, update: { name: , status: } }
+    set: { create: { visits: { value: 1 }, vip: { value: true } } }
+    guard: updated_at
+  - { table: notes, operations: [create], columns: [id, customer_id, author_id, created_at, body], dedupe: request_id }
+`
+
+func TestDigestChangesWithWhatWritesDependOn(t *testing.T) {
+	t.Parallel()
+	want := digestOf(t, digestWrites, loadSnapshot(t))
+	for name, c := range map[string]struct {
+		changes bool
+		edit    func(*Snapshot)
+	}{
+		"a default of a written column":                {true, func(s *Snapshot) { relationOf(t, s, "customers").column("name").Default = "constant" }},
+		"another kind of default":                      {false, func(s *Snapshot) { relationOf(t, s, "customers").column("visits").Default = "expression" }},
+		"the type of a set column":                     {true, func(s *Snapshot) { relationOf(t, s, "customers").column("visits").Type.Name = "int8" }},
+		"the name of the unique key":                   {true, func(s *Snapshot) { r := relationOf(t, s, "notes"); r.Unique[0].Name = "other" }},
+		"a right that takes a column out of the offer": {true, func(s *Snapshot) { relationOf(t, s, "notes").column("created_at").Insert = nil }},
+		"a right that keeps the guard where it is":     {true, func(s *Snapshot) { relationOf(t, s, "customers").column("updated_at").Update = nil }},
+		"a right that nothing depends on": {false, func(s *Snapshot) {
+			relationOf(t, s, "customers").column("name").Insert = []string{"anon", "authenticated"}
+		}},
+		"a default of a column that is only read": {false, func(s *Snapshot) { relationOf(t, s, "customers").column("score").Default = "constant" }},
+	} {
+		snap := loadSnapshot(t)
+		c.edit(snap)
+		if got := digestOf(t, digestWrites, snap); (got != want) != c.changes {
+			t.Errorf("%s: changed %t, want %t", name, got != want, c.changes)
+		}
+	}
+	for name, c := range map[string]struct {
+		changes bool
+		edits   []string
+	}{
+		"the order of write": {false, []string{"{ name: The name., organization_id: }", "{ organization_id: , name: The name. }"}},
+		"the order of set":   {false, []string{"visits: { value: 1 }, vip: { value: true }", "vip: { value: true }, visits: { value: 1 }"}},
+		"a list for write":   {false, []string{"update: { name: , status: }", "update: [name, status]"}},
+		"a constant":         {true, []string{"value: 1", "value: 2"}},
+		"nothing to write":   {true, []string{"created_at, body], dedupe", "created_at, body], write: [body, created_at, author_id, customer_id], dedupe"}},
+		"null":               {true, []string{"status: }", "status: , birthday: { null: true } }"}},
+	} {
+		if got := digestOf(t, edited(t, digestWrites, c.edits...), loadSnapshot(t)); (got != want) != c.changes {
+			t.Errorf("%s: changed %t, want %t", name, got != want, c.changes)
+		}
+	}
+}

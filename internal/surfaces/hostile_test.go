@@ -66,6 +66,25 @@ func TestRulesMadeToCostAreRefusedOrCompiledSoon(t *testing.T) {
 	}
 }
 
+// TestWritesMadeToCostAreRefusedSoon: each column of write and set is held
+// against the others.
+func TestWritesMadeToCostAreRefusedSoon(t *testing.T) {
+	t.Parallel()
+	var write, set strings.Builder
+	for i := range 5_000 {
+		fmt.Fprintf(&write, "w%d: , ", i)
+		fmt.Fprintf(&set, "s%d: claims.a, ", i)
+	}
+	begun := time.Now()
+	built := Build(writeFile("table: customers, operations: [create, update], columns: [id, name], write: {"+write.String()+"}, set: {"+set.String()+"}"), loadSnapshot(t), known())
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if !HasErrors(built.Problems) || len(built.Problems) > maxProblems+1 {
+		t.Errorf("%d problems", len(built.Problems))
+	}
+}
+
 func TestOfTooManyProblemsTheErrorsComeFirst(t *testing.T) {
 	t.Parallel()
 	r := &report{}

@@ -274,6 +274,41 @@ func TestPostureCountsAPublicToolAsMeant(t *testing.T) {
 	}
 }
 
+func TestPostureCountsWhatAPublicToolWritesAsMeant(t *testing.T) {
+	t.Parallel()
+	snap := loadSnapshot(t)
+	r := relationOf(t, snap, "notes")
+	r.Delete = []string{"anon"}
+	for i := range r.Columns {
+		r.Columns[i].Select, r.Columns[i].Insert, r.Columns[i].Update = []string{"anon"}, []string{"anon"}, []string{"anon"}
+	}
+	on, key := Relation{Schema: "public", Name: "notes"}, []Column{{Name: "id"}}
+	for want, tool := range map[string]Tool{
+		"select,update,delete": {Public: true, Create: &CreatePlan{Relation: on}},
+		"update,delete":        {Public: true, Create: &CreatePlan{Relation: on, Columns: key}},
+		"insert,delete":        {Public: true, Update: &UpdatePlan{Relation: on, Key: key}},
+		"insert,update":        {Public: true, Delete: &DeletePlan{Relation: on, Key: key}},
+		// Signed-in callers do it as themselves.
+		"select,insert,update,delete": {Delete: &DeletePlan{Relation: on, Key: key}},
+	} {
+		used := []*Compiled{{Access: Access{Modes: []Mode{ModePublic}}, Tools: []Tool{tool}}}
+		if id := "grant_to_anon:public.notes:" + want; !slices.ContainsFunc(Posture(snap, used), func(f Finding) bool { return f.ID == id && f.Used }) {
+			t.Errorf("%s is not found with %s", id, tool.Operation())
+		}
+	}
+}
+
+func TestPostureLooksForTheIndexesOfWritesByFilters(t *testing.T) {
+	t.Parallel()
+	snap := loadSnapshot(t)
+	c := mustBuild(t, string(writeFile("table: notes, operations: [delete], columns: [id, author_id], filters: { author_id: [eq] }, max_affected: 5")), snap)
+	if !slices.ContainsFunc(Posture(snap, []*Compiled{c}), func(f Finding) bool {
+		return f.ID == "missing_index:public.notes:author_id" && f.SQL == "create index on public.notes (author_id);"
+	}) {
+		t.Errorf("findings are %+v", Posture(snap, []*Compiled{c}))
+	}
+}
+
 func TestDefinerFunctionOfALiveSurfaceIsSerious(t *testing.T) {
 	t.Parallel()
 	// It was no definer when the revision was compiled.
