@@ -48,7 +48,7 @@ func TestSurfaceFilePageIsPublishedAndCalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t)
-	p := &tenant{t: t, clock: clocktest.New(w.clock.Now()), slug: "docs", builder: w.organization(t, "docs@example.test", "Readers")}
+	p := &tenant{t: t, clock: clocktest.New(w.clock.Now()), slug: "readers", builder: w.organization(t, "readers@example.test", "Readers")}
 	p.Project, err = standin.Start(t.Context(), standin.Options{
 		Postgres: localpg.Shared(t), Schema: string(schema) + docsRows, Users: standin.CRMUsers(), Now: p.clock.Now,
 	})
