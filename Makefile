@@ -38,7 +38,7 @@ check-generated: generate ## fails when committed generated code is not current
 	@changed=$$(git status --porcelain -- internal/db web) || exit 1; if [ -n "$$changed" ]; then \
 		echo "generated code is not current: run 'make generate' and commit"; echo "$$changed"; exit 1; fi
 
-bench: ## the whole path beside the bare SDK, ratios printed
+bench: ## the whole path beside the bare SDK and beside the Data API, ratios printed
 	go run ./internal/bench
 
 fuzz: ## each fuzz target for 30 seconds

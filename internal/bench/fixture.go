@@ -30,8 +30,10 @@ type fixture struct {
 	postgres *localpg.Server
 	template string
 	project  *httptest.Server
+	tap      *tap // of project
 	compiled *surfaces.Compiled
 	policed  *surfaces.Compiled // the same tools under rules
+	ways     *surfaces.Compiled // one tool for each way to the Data API
 	tools    []surfaces.Tool
 	token    string
 }
@@ -68,12 +70,16 @@ func (f *fixture) prepare(ctx context.Context) error {
 	if f.policed, err = compile(snapshot, rules); err != nil {
 		return err
 	}
+	if f.ways, err = publish(snapshot, waysFile); err != nil {
+		return err
+	}
 	f.tools = f.compiled.Tools
 	key, err := newSigningKey()
 	if err != nil {
 		return err
 	}
-	f.project = httptest.NewServer(standinProject(key))
+	f.tap = &tap{}
+	f.project = httptest.NewServer(f.tap.wrap(standinProject(key)))
 	f.token, err = key.token(f.project.URL + "/auth/v1")
 	return err
 }
@@ -104,16 +110,24 @@ func (f *fixture) database(ctx context.Context) (*surfaces.Snapshot, error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	var ddl strings.Builder
-	ddl.WriteString(`do $$ begin create role authenticated nologin; exception when duplicate_object then null; end $$;`)
-	for i := range tables {
-		fmt.Fprintf(&ddl, `create table t%d (id bigint generated always as identity primary key, name text not null, status text, amount numeric, updated_at timestamptz not null);
-			alter table t%[1]d enable row level security; create index on t%[1]d (name, id); create index on t%[1]d (status); grant select on t%[1]d to authenticated;`, i)
-	}
-	if _, err := conn.Exec(ctx, ddl.String()); err != nil {
+	const roles = `do $$ begin create role authenticated nologin; exception when duplicate_object then null; end $$;`
+	if _, err := conn.Exec(ctx, roles+appSchema()); err != nil {
 		return nil, fmt.Errorf("create tables: %w", err)
 	}
 	return surfaces.ImportPostgres(ctx, conn, surfaces.ImportOptions{})
+}
+
+// appSchema is the tables of the app, and a function that reads one row.
+func appSchema() string {
+	var ddl strings.Builder
+	for i := range tables {
+		fmt.Fprintf(&ddl, `create table t%d (id bigint generated always as identity primary key, name text not null, status text, amount numeric, updated_at timestamptz not null);
+			alter table t%[1]d enable row level security; create policy everyone on t%[1]d to authenticated using (true) with check (true);
+			create index on t%[1]d (name, id); create index on t%[1]d (status); grant select on t%[1]d to authenticated;`, i)
+	}
+	ddl.WriteString(`grant update on t0 to authenticated;
+		create function one_row(id bigint) returns t0 language sql stable as $$ select * from t0 where t0.id = one_row.id $$;`)
+	return ddl.String()
 }
 
 // compile publishes a surface file over the tables, with more lines for each.
@@ -123,7 +137,11 @@ func compile(snapshot *surfaces.Snapshot, more string) (*surfaces.Compiled, erro
 	for i := range tables {
 		fmt.Fprintf(&file, "  - table: t%d\n    operations: [list, get]\n    columns: [id, name, status, amount, updated_at]\n    filters: { status: [eq] }\n    order: [name, id]\n%s", i, more)
 	}
-	compiled, problems := surfaces.Compile([]byte(file.String()), snapshot, surfaces.ProjectFacts{Signing: surfaces.SigningAsymmetric})
+	return publish(snapshot, file.String())
+}
+
+func publish(snapshot *surfaces.Snapshot, file string) (*surfaces.Compiled, error) {
+	compiled, problems := surfaces.Compile([]byte(file), snapshot, surfaces.ProjectFacts{Signing: surfaces.SigningAsymmetric})
 	if compiled == nil {
 		return nil, fmt.Errorf("compile: %+v", problems)
 	}
@@ -137,13 +155,24 @@ type service struct {
 	close  func()
 }
 
-// serve registers n surfaces in a database of their own and serves them on
-// loopback.
+// origin is a project as a registered one is reached.
+type origin struct{ url, key string }
+
+// serve registers n surfaces of the project that answers at once in a database
+// of their own and serves them on loopback.
 func (f *fixture) serve(ctx context.Context, what *surfaces.Compiled, n int) (*service, error) {
 	database := fmt.Sprintf("bench_%d", n)
-	if what == f.policed {
+	switch what {
+	case f.policed:
 		database += "_policed"
+	case f.ways:
+		database += "_ways"
 	}
+	return f.serveOf(ctx, origin{f.project.URL, "sb_publishable_bench"}, what, n, database)
+}
+
+// serveOf is serve for any project, in a database of that name.
+func (f *fixture) serveOf(ctx context.Context, of origin, what *surfaces.Compiled, n int, database string) (*service, error) {
 	if err := f.postgres.CreateDatabase(ctx, database, f.template); err != nil {
 		return nil, err
 	}
@@ -152,7 +181,7 @@ func (f *fixture) serve(ctx context.Context, what *surfaces.Compiled, n int) (*s
 		return nil, err
 	}
 	base := "http://" + listener.Addr().String()
-	urls, err := f.register(ctx, what, database, base, n)
+	urls, err := f.register(ctx, of, what, database, base, n)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +212,7 @@ const perProject = 100
 
 // register writes n published surfaces as the cluster's owner: through the
 // API this would take minutes, and what is measured starts afterwards.
-func (f *fixture) register(ctx context.Context, what *surfaces.Compiled, database, base string, n int) ([]string, error) {
+func (f *fixture) register(ctx context.Context, of origin, what *surfaces.Compiled, database, base string, n int) ([]string, error) {
 	conn, err := pgx.Connect(ctx, f.postgres.DSN(database))
 	if err != nil {
 		return nil, err
@@ -200,7 +229,7 @@ with org as (
 ), project as (
     insert into projects (organization_id, id, slug, name, typed_url, api_origin, issuer, jwks_uri, publishable_key, signing, oauth_enabled, scopes_supported, created_at, updated_at)
     select org.id, gen_random_uuid(), 'p' || i, 'P', @origin@, @origin@, @origin@ || '/auth/v1', @origin@ || '/auth/v1/.well-known/jwks.json',
-        'sb_publishable_bench', 'asymmetric', true, '{email}', now(), now()
+        @key@, 'asymmetric', true, '{email}', now(), now()
     from org, generate_series(0, (@n@ - 1) / @per@) i returning organization_id, id, slug
 ), surface as (
     insert into surfaces (organization_id, id, project_id, slug, state, created_at, updated_at)
@@ -215,7 +244,7 @@ insert into revisions (organization_id, surface_id, number, digest, file, title,
 select organization_id, id, 1, '\x00', '', 'Bench', @access@, @format@, @compiled@, '\x00', now() from surface;
 update surfaces set live_revision = 1;`
 	text := strings.NewReplacer(
-		"@origin@", quote(f.project.URL), "@n@", fmt.Sprint(n), "@per@", fmt.Sprint(min(perProject, n)),
+		"@origin@", quote(of.url), "@key@", quote(of.key), "@n@", fmt.Sprint(n), "@per@", fmt.Sprint(min(perProject, n)),
 		"@access@", quote(string(access)), "@format@", fmt.Sprint(surfaces.Format), "@compiled@", `'\x`+hex.EncodeToString(compiled)+"'",
 	).Replace(sql)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)

@@ -1,7 +1,8 @@
 // Command bench measures the whole way of a call (edge, directory, token
 // check, revision, a stand-in project that answers at once, result) beside a
-// bare SDK server with a no-op tool, in one run on one machine. Read the
-// ratios; absolute numbers belong to the machine.
+// bare SDK server with a no-op tool, and beside the same requests sent straight
+// to the Data API, in one run on one machine. Read the ratios; absolute numbers
+// belong to the machine.
 //
 //	go run ./internal/bench [-slice 2s] [-pairs 5] [-surfaces 10,1000,10000]
 package main
@@ -87,6 +88,9 @@ func run(ctx context.Context, slice time.Duration, pairs int, sizeList string) e
 		return err
 	}
 	if err := comparePolicy(ctx, f, small, slice, pairs); err != nil {
+		return err
+	}
+	if err := compareDataAPI(ctx, f, slice, pairs); err != nil {
 		return err
 	}
 	for _, n := range sizes[1:] {

@@ -71,7 +71,7 @@ func (p *projectHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "jwks.json"):
 		body = p.jwks
-	case strings.Contains(r.Header.Get("Accept"), "vnd.pgrst.object"):
+	case strings.Contains(r.Header.Get("Accept"), "vnd.pgrst.object"), strings.Contains(r.URL.Path, "/rpc/"):
 		body = p.one
 	case strings.Contains(r.URL.RawQuery, "id=eq."):
 		body = append(append([]byte("["), p.one...), ']')

@@ -27,6 +27,14 @@ var (
 	callList  = operation{label: "tools/call, page of 20", method: "tools/call", tool: "t0_list", params: `"name":"t0_list","arguments":{}`}
 )
 
+// The ways to the Data API, of waysFile.
+var dataCalls = []operation{
+	{label: "list of 20", method: "tools/call", tool: "t0_list", params: `"name":"t0_list","arguments":{}`},
+	{label: "get", method: "tools/call", tool: "t0_get", params: `"name":"t0_get","arguments":{"id":"1"}`},
+	{label: "update", method: "tools/call", tool: "t0_update", params: `"name":"t0_update","arguments":{"id":"1","patch":{"status":"active"}}`},
+	{label: "rpc", method: "tools/call", tool: "one_row", params: `"name":"one_row","arguments":{"id":"1"}`},
+}
+
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 
 func (o operation) body(e era) []byte {
