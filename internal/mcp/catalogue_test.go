@@ -63,7 +63,7 @@ type listed struct {
 }
 
 // catalogueBundle serves testdata/catalogue/surface.yaml.
-func catalogueBundle(t *testing.T) *bundle {
+func catalogueBundle(t *testing.T, run runner) *bundle {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "surfaces", "testdata", "snapshot.json"))
 	if err != nil {
@@ -81,11 +81,12 @@ func catalogueBundle(t *testing.T) *bundle {
 	if compiled == nil {
 		t.Fatal(problems)
 	}
-	b := setup(t)
+	b := setupOver(t, run)
 	ep := b.surface("acme", func(_ *tenants.Endpoint, c *surfaces.Compiled) {
 		c.Title, c.Instructions, c.Tools = compiled.Title, compiled.Instructions, compiled.Tools
 	})
 	b.caller(ep, "alice", "alice", "crm.read", "crm.write")
+	b.auth.callers["Bearer alice"].Claims = json.RawMessage(`{"sub":"a11ce000-0000-4000-8000-000000000001","app_metadata":{"organization_id":"a11ce000-0000-4000-8000-00000000000a"}}`)
 	return b
 }
 
@@ -137,7 +138,7 @@ func (c catalogue) greeting(t *testing.T) (version, instructions string) {
 // has every kind of tool, and holds it against what that client copes with.
 func TestCatalogueOfEveryClient(t *testing.T) {
 	t.Parallel()
-	b := catalogueBundle(t)
+	b := catalogueBundle(t, nil)
 	common := profiles[0].ask(t, b).Tools
 	catalogueGolden(t, "tools", common)
 	for _, p := range profiles {
@@ -302,7 +303,7 @@ func TestEveryClientWithALimitHasACatalogue(t *testing.T) {
 // nothing that a validator reads.
 func TestField62_SchemasAreTheSameInEveryVersion(t *testing.T) {
 	t.Parallel()
-	b := catalogueBundle(t)
+	b := catalogueBundle(t, nil)
 	var first catalogue
 	for _, version := range []string{version20250326, version20250618, version20251125, version20260728} {
 		got := profile{file: "any", version: version}.ask(t, b)

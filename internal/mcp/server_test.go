@@ -76,7 +76,7 @@ func TestFailedLoadIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestBrokenToolIsLeftOut(t *testing.T) {
+func TestField57_ABrokenToolIsLeftOutAndTheOthersStay(t *testing.T) {
 	t.Parallel()
 	for name, input := range map[string]string{
 		"no schema":        ``,

@@ -87,3 +87,68 @@ tools:
 		}
 	}
 }
+
+// TestField60_OptionalArgumentsMayBeLeftOutAndAreNeverNull: of tools that read
+// and tools that call functions. What writes has null where a file says so.
+func TestField60_OptionalArgumentsMayBeLeftOutAndAreNeverNull(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	for _, tool := range compileAll(t) {
+		if tool.List == nil && tool.Get == nil && tool.RPC == nil {
+			continue
+		}
+		var in shape
+		if err := json.Unmarshal(tool.Input, &in); err != nil {
+			t.Fatal(err)
+		}
+		must := map[string]bool{}
+		if tool.Get != nil {
+			for _, k := range tool.Get.Key {
+				must[k.Name] = true
+			}
+		}
+		if tool.List != nil {
+			for _, f := range tool.List.Filters {
+				must[f.Argument] = f.Required
+			}
+		}
+		if tool.RPC != nil {
+			for _, a := range tool.RPC.Arguments {
+				must[a.Name] = a.Required
+			}
+		}
+		required := map[string]bool{}
+		for _, name := range in.Required {
+			required[name] = true
+		}
+		for name, p := range in.Properties {
+			looked++
+			if required[name] != must[name] {
+				t.Errorf("%s: %s is required: %t, want %t", tool.Name, name, required[name], must[name])
+			}
+			if p.kinds()["null"] != nil || p.Items != nil && p.Items.kinds()["null"] != nil {
+				t.Errorf("%s: %s takes null", tool.Name, name)
+			}
+		}
+	}
+	if looked < 80 {
+		t.Errorf("only %d arguments were looked at", looked)
+	}
+}
+
+func TestField69_AHeavyToolIsNamed(t *testing.T) {
+	t.Parallel()
+	snap := loadSnapshot(t)
+	for i := range snap.Enums {
+		if snap.Enums[i].Name == "customer_status" {
+			for range 600 {
+				snap.Enums[i].Labels = append(snap.Enums[i].Labels, "a label that is long and many "+strings.Repeat("x", len(snap.Enums[i].Labels)%9)+string(rune('a'+len(snap.Enums[i].Labels)%26))+string(rune(0x4e00+len(snap.Enums[i].Labels))))
+			}
+		}
+	}
+	const file = "version: 1\ntitle: T\naccess: { mode: oauth, authorization: bridge }\ntools:\n  - { table: customers, columns: [id, name], filters: { status: { operators: eq, hidden_ok: true } } }\n"
+	b := Build([]byte(file), snap, known())
+	if b.Compiled == nil || !mentions(b.Problems, 5, "customers_list takes about") || mentions(b.Problems, 5, "customers_get takes about") {
+		t.Errorf("%v", b.Problems)
+	}
+}
