@@ -35,12 +35,29 @@ func TestWhichArgumentsAreExact(t *testing.T) {
 	t.Parallel()
 	id, name := surfaces.Column{Name: "id", SQLType: "int8"}, surfaces.Column{Name: "name", SQLType: "text"}
 	for what, spec := range map[string]*surfaces.Tool{
-		"rpc":  {RPC: &surfaces.RPCPlan{Arguments: []surfaces.Argument{{Name: "id", SQLType: "numeric"}, {Name: "name", SQLType: "text"}}}},
-		"get":  {Get: &surfaces.GetPlan{Key: []surfaces.Column{id, name}}},
-		"list": {List: &surfaces.ListPlan{Filters: []surfaces.Filter{{Argument: "id", Column: id}, {Argument: "name", Column: name}}}},
+		"rpc":    {RPC: &surfaces.RPCPlan{Arguments: []surfaces.Argument{{Name: "id", SQLType: "numeric"}, {Name: "name", SQLType: "text"}}}},
+		"get":    {Get: &surfaces.GetPlan{Key: []surfaces.Column{id, name}}},
+		"list":   {List: &surfaces.ListPlan{Filters: []surfaces.Filter{{Argument: "id", Column: id}, {Argument: "name", Column: name}}}},
+		"create": {Create: &surfaces.CreatePlan{Values: writes(id, name)}}, "delete": {Delete: &surfaces.DeletePlan{Key: []surfaces.Column{id, name}}},
+		"many":          {Delete: &surfaces.DeletePlan{Many: &surfaces.Many{Filters: []surfaces.Filter{{Argument: "id", Column: id}, {Argument: "name", Column: name}}}}},
+		"list of lists": {List: &surfaces.ListPlan{Filters: []surfaces.Filter{{Argument: "id", Column: surfaces.Column{SQLType: "int8[]"}}}}},
 	} {
 		if got := exactArguments(spec); len(got) != 1 || got["id"] == nil {
 			t.Errorf("%s: %v", what, got)
 		}
+	}
+}
+
+func TestExactArgumentsInsideAPatch(t *testing.T) {
+	t.Parallel()
+	id := surfaces.Column{Name: "id", SQLType: "int8"}
+	exact := exactArguments(&surfaces.Tool{Update: &surfaces.UpdatePlan{
+		Key: []surfaces.Column{id}, Guard: &surfaces.Guard{Column: id, Argument: "version"}, Patch: "patch",
+		Values: writes(surfaces.Column{Name: "amount", SQLType: "numeric"}, surfaces.Column{Name: "ids", SQLType: "uuid[]"}, surfaces.Column{Name: "data", SQLType: "jsonb"}),
+	}})
+	given := `{"id":7.0,"version":"08","patch":{"amount":"1.50","ids":["A1","b2"],"data":{"amount":"1.50"}},"amount":"1.50"}`
+	want := `{"id":"7","version":"8","patch":{"amount":"1.5","ids":["a1","b2"],"data":{"amount":"1.50"}},"amount":"1.50"}`
+	if got := string(canonical([]byte(given), exact)); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -90,17 +90,22 @@ func (w *writeWorld) lapse(t *testing.T, r *toolRunner, c *call, tool *surfaces.
 	t.Helper()
 	hold := w.HoldNext(standin.AfterCommit, path)
 	ctx, end := newLapsing(t.Context())
-	result := make(chan ran)
+	result := make(chan ran, 1)
 	go func() {
+		defer close(result)
 		res, err := r.run(ctx, c, tool, []byte(arguments))
 		if err != nil {
 			t.Errorf("run: %v", err)
-			close(result)
 			return
 		}
 		result <- resultOf(res, c)
 	}()
-	<-hold.Reached()
+	select {
+	case <-hold.Reached():
+	case got := <-result:
+		t.Errorf("%s was not made: %s", tool.Name, got.text)
+		return got
+	}
 	end()
 	return <-result
 }

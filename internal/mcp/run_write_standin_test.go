@@ -124,9 +124,9 @@ type writeWorld struct {
 	schemas map[string]*jsonschema.Schema // compiled, by their text
 }
 
-func newWriteWorld(t *testing.T) *writeWorld {
+func newWriteWorld(t *testing.T, more ...string) *writeWorld {
 	t.Helper()
-	p := startReal(t, paperTables)
+	p := startReal(t, paperTables+strings.Join(more, ""))
 	pool, err := pgxpool.New(t.Context(), p.DSN())
 	if err != nil {
 		t.Fatal(err)
