@@ -149,7 +149,7 @@ func (b *tableTool) link(s *EmbedSpec, rel *RelationSchema, shown string) (link,
 			return true
 		case s.Kind.Value == "":
 			return false
-		case l.self: // unique columns refer to one row both ways
+		case l.self:
 			return l.outward != (s.Kind.Value == embedOne)
 		}
 		return l.many != (s.Kind.Value == embedMany)
@@ -198,6 +198,10 @@ func (b *tableTool) selfReference(e *embedded) {
 	columns := e.link.key.Columns
 	if len(columns) != 1 {
 		b.errorf(e.spec.at, "the foreign key %s is of several columns, and the Data API cannot tell its two directions apart", quoteName(e.link.key.Name))
+		return
+	}
+	if e.rel.unique(columns) {
+		b.errorf(e.spec.at, "the foreign key %s is unique, and the Data API embeds no row of the same table one to one", quoteName(e.link.key.Name))
 		return
 	}
 	if e.link.outward {

@@ -190,6 +190,12 @@ func (b *tableTool) usedColumns(list *ListPlan) []string {
 			use[name] = true
 		}
 	}
+	if len(b.writes) > 0 && len(b.columns) > 0 {
+		// With a row that it wrote the Data API reads the primary key back, too.
+		for _, name := range b.rel.PrimaryKey {
+			use[name] = true
+		}
+	}
 	if list != nil {
 		for _, c := range list.Columns {
 			use[c.Name] = true

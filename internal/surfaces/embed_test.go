@@ -74,6 +74,18 @@ func TestEmbedsGoOverExactlyOneForeignKey(t *testing.T) {
 	}
 }
 
+// The Data API knows no way over a foreign key to its own table that is unique.
+func TestAUniqueReferenceToItselfIsNotEmbedded(t *testing.T) {
+	t.Parallel()
+	snap := loadSnapshot(t)
+	teams := relationOf(t, snap, "teams")
+	teams.Unique = append(teams.Unique, UniqueKey{Name: "teams_parent_key", Columns: []string{"parent_id"}})
+	b := Build([]byte(embedFile), snap, known())
+	if b.Compiled != nil || !mentions(b.Problems, 10, "one to one") || !mentions(b.Problems, 11, "one to one") {
+		t.Errorf("problems %v", b.Problems)
+	}
+}
+
 func TestEmbedsStayBelowTheSilentCap(t *testing.T) {
 	t.Parallel()
 	snap := loadSnapshot(t)
