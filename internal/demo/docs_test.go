@@ -2,6 +2,7 @@ package demo
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +25,7 @@ from unnest(array['Ada', 'Grace', 'Edsger', 'Barbara', 'Tony']) n;
 insert into public.notes (customer_id, author_id, body, created_at)
 select 1 + i % 2, gen_random_uuid(), 'Note ' || i, '2025-12-01T00:00:00Z'::timestamptz + i * interval '1 hour' from generate_series(1, 8) i;
 insert into public.staff values (1, 'Alice', null), (2, 'Bob', 1);
-grant select on public.customers to anon;
+grant select on public.customers to anon, authenticated;
 create policy anybody on public.customers for select to anon using (true);
 create or replace function public.check_key(key text) returns jsonb language sql stable security definer set search_path = '' as $$
   select case when key = 'app-key-of-alice' then '{"subject": "alice"}'::jsonb end $$;
@@ -64,8 +65,9 @@ func TestSurfaceFilePageIsPublishedAndCalled(t *testing.T) {
 			continue
 		}
 		file := strings.ReplaceAll(e.File, "https://login.example.com", issuer)
-		target := p.publish(file)
-		secret := p.docsCredential(w, target, file)
+		surface := fmt.Sprintf("line-%d", e.Line)
+		target := p.publishAs(surface, file)
+		secret := p.docsCredential(w, surface, target, file)
 		for _, c := range e.Calls {
 			var arguments map[string]any
 			if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
@@ -80,11 +82,11 @@ func TestSurfaceFilePageIsPublishedAndCalled(t *testing.T) {
 }
 
 // docsCredential is what Alice calls an example's surface with.
-func (p *tenant) docsCredential(w *world, target, file string) string {
+func (p *tenant) docsCredential(w *world, surface, target, file string) string {
 	claims := map[string]any{"aal": "aal2", "app_metadata": map[string]any{"tier": "pro", "role": "admin", "scopes": "crm.read crm.write"}}
 	switch {
 	case strings.Contains(file, "authorization: external"):
-		p.must(http.MethodPut, "/projects/"+p.slug+"/surfaces/main/introspection", map[string]string{"secret": "a-secret-of-the-test"})
+		p.must(http.MethodPut, "/projects/"+p.slug+"/surfaces/"+surface+"/introspection", map[string]string{"secret": "a-secret-of-the-test"})
 		return "opaque-token-of-alice"
 	case strings.Contains(file, "keys: { rpc"):
 		return "app-key-of-alice"
