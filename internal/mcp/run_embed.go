@@ -77,6 +77,18 @@ func reshapeEmbed(e *surfaces.Embed, names []string, value token) (token, error)
 		out = strconv.AppendBool(append(out, `,"truncated":`...), rows.len() > shown)
 		return append(out, '}'), nil
 	}
+	if s.peek() == '[' { // unique by an index, not by a constraint: a list of at most one
+		rows, err := readRows(&s, names)
+		switch {
+		case err != nil:
+			return nil, err
+		case rows.len() == 0:
+			return nullToken, nil
+		case rows.len() > 1:
+			return nil, errShape // it is unique no more
+		}
+		return appendObject(make([]byte, 0, len(value)), e.Columns, rows.row(0)), nil
+	}
 	if isNull(value) {
 		return nullToken, nil
 	}

@@ -80,7 +80,7 @@ func TestEmbedsHaveTheirDeclaredForm(t *testing.T) {
 func TestAnEmbedOfAnotherFormIsDrift(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ organization, notes string }{
-		{`[]`, `[]`}, {`"x"`, `[]`}, {`7`, `[]`}, {`{"id":"1"}`, `[]`}, {`null`, `null`}, {`null`, `{"id":"1","body":"b","size":null}`},
+		{`[{"id":"1","name":"a"},{"id":"2","name":"b"}]`, `[]`}, {`[7]`, `[]`}, {`"x"`, `[]`}, {`7`, `[]`}, {`{"id":"1"}`, `[]`}, {`null`, `null`}, {`null`, `{"id":"1","body":"b","size":null}`},
 		{`null`, `[null]`}, {`null`, `[{"id":"1","body":"b"}]`}, {`null`, `[[]]`}, {`true`, `[]`},
 	} {
 		rows := fmt.Sprintf(`[{"id":"1","name":"a","organization":%s,"notes":%s}]`, test.organization, test.notes)
@@ -90,6 +90,18 @@ func TestAnEmbedOfAnotherFormIsDrift(t *testing.T) {
 	}
 	if got := runTool(t, newTestRunner(t, answering(`[{"id":"1","name":"a","organization":null}]`)), runCall(), embedList(), `{}`); got.kind() != "out_of_date" {
 		t.Errorf("without an embed: %s", got.text)
+	}
+}
+
+// TestOneRowMayComeAsAListOfOne: the Data API goes by constraints, and a unique
+// index is none.
+func TestOneRowMayComeAsAListOfOne(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{`[]`: `null`, `[{"name":"Acme","id":"9"}]`: `{"id":"9","name":"Acme"}`} {
+		rows := fmt.Sprintf(`[{"id":"1","name":"a","organization":%s,"notes":[]}]`, sent)
+		if got := runTool(t, newTestRunner(t, answering(rows)), runCall(), embedList(), `{}`); !strings.Contains(string(got.structured), `"organization":`+want+`,`) {
+			t.Errorf("%s: %s %s", sent, got.structured, got.text)
+		}
 	}
 }
 

@@ -52,7 +52,9 @@ func links(from, to *RelationSchema) []link {
 	return found
 }
 
-// unique reports whether no two rows have the same values in these columns.
+// unique reports whether no two rows have the same values in these columns. A
+// unique index counts as well as a constraint, though the Data API goes by
+// constraints alone and answers a list of one then.
 func (r *RelationSchema) unique(columns []string) bool {
 	sorted := slices.Sorted(slices.Values(columns))
 	same := func(key []string) bool { return slices.Equal(slices.Sorted(slices.Values(key)), sorted) }
@@ -69,26 +71,10 @@ func (b *tableTool) findEmbeds() []embedded {
 			all = append(all, e)
 		}
 	}
-	b.embedPaths(all)
 	if len(b.spec.Embed) > 0 && !slices.ContainsFunc(b.spec.By, func(o *OperationSpec) bool { return o.Operation == opList || o.Operation == opGet }) {
 		b.errorf(b.spec.Embed[0].at, "embed adds related rows to what list and get return, and neither is among the operations: leave embed out")
 	}
 	return all
-}
-
-// embedPaths refuses names that the Data API could read in two ways: the path
-// notes.order means an embed of that name, and one of that table.
-func (b *tableTool) embedPaths(all []embedded) {
-	for _, e := range all {
-		if e.plan.Target == "count" {
-			b.errorf(e.spec.at, "the Data API takes count for a function: rename the table or column, or put a view over it")
-		}
-		for _, other := range all {
-			if e.plan.Many && other.plan.Name != e.plan.Name && other.plan.Target == e.plan.Name {
-				b.errorf(e.spec.at, "%s is also what %s is made of, so that the Data API could take one for the other: give this one another name", quoteName(e.plan.Name), quoteName(other.plan.Name))
-			}
-		}
-	}
 }
 
 func (b *tableTool) embed(s *EmbedSpec) (embedded, bool) {
@@ -125,6 +111,9 @@ func (b *tableTool) embed(s *EmbedSpec) (embedded, bool) {
 	}
 	if l.self {
 		b.selfReference(&e)
+	}
+	if e.plan.Target == "count" {
+		b.errorf(s.at, "the Data API takes count for a function, so nothing of that name can be embedded: rename it in the database")
 	}
 	b.embedColumns(&e, shown)
 	b.embedRows(&e, shown)

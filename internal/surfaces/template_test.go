@@ -6,6 +6,11 @@ func TestTemplatesUseOnlyNamesThatResultsHave(t *testing.T) {
 	t.Parallel()
 	columns := []Column{{Name: "id"}, {Name: "name"}, {Name: "secret", Hidden: true}}
 	list, row, open := listTemplateNames(columns), rowTemplateNames(columns), templateNames{open: true}
+	embeds := []embedded{
+		{plan: Embed{Name: "team", Columns: []Column{{Name: "id"}, {Name: "title"}}}},
+		{plan: Embed{Name: "notes", Many: true, Columns: []Column{{Name: "body"}}}},
+	}
+	embeddedList, embeddedRow := listTemplateNames(columns, embeds...), rowTemplateNames(columns, embeds...)
 	for _, c := range []struct {
 		template string
 		allowed  templateNames
@@ -24,6 +29,15 @@ func TestTemplatesUseOnlyNamesThatResultsHave(t *testing.T) {
 		{"{{/items}}", list, "only one level"},
 		{"{{#rows}}{{/rows}}", list, "only one level"},
 		{"{{#items}}{{/items}}", row, "has no items"},
+		{"{{team}} {{#team}}{{title}}{{/team}} {{#notes}}{{truncated}}{{#items}}{{body}}{{/items}}{{/notes}}", embeddedRow, ""},
+		{"{{#items}}{{name}}{{# team }}{{title}}{{/ team }}{{#notes}}{{#items}}{{body}}{{/items}}{{/notes}}{{/items}}{{has_more}}", embeddedList, ""},
+		{"{{#team}}{{title}}{{/team}}", embeddedList, "only one level"},
+		{"{{#items}}{{#team}}{{name}}{{/team}}{{/items}}", embeddedList, `unknown name "name"`},
+		{"{{#items}}{{#notes}}{{body}}{{/notes}}{{/items}}", embeddedList, "write it inside {{#items}}"},
+		{"{{#items}}{{#notes}}{{#items}}{{#team}}{{/team}}{{/items}}{{/notes}}{{/items}}", embeddedList, "not possible"},
+		{"{{#items}}{{#team}}{{title}}{{/items}}{{/team}}", embeddedList, "not possible"},
+		{"{{#team}}{{title}}", embeddedRow, "never closes it with {{/team}}"},
+		{"{{#items}}{{name}}{{/items}}", embeddedRow, "not possible"},
 		{"{{name", row, "{{ without }}"},
 		{"{{}}", open, "not a name"},
 		{"{{{name}}}", open, "not a name"},
