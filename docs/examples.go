@@ -112,7 +112,11 @@ func fileOf(example string) (string, error) {
 	case "version":
 		return example, nil
 	case "access":
-		return head + example + table, nil
+		greet := "tools:\n  - rpc: greet\n"
+		if strings.Contains(example, "public") {
+			greet += "    public: true\n"
+		}
+		return head + example + greet, nil
 	case "tools", "context", "authorizer":
 		return head + access + example, nil
 	case "filters", "search", "order", "embed", "result":

@@ -25,8 +25,7 @@ from unnest(array['Ada', 'Grace', 'Edsger', 'Barbara', 'Tony']) n;
 insert into public.notes (customer_id, author_id, body, created_at)
 select 1 + i % 2, gen_random_uuid(), 'Note ' || i, '2025-12-01T00:00:00Z'::timestamptz + i * interval '1 hour' from generate_series(1, 8) i;
 insert into public.staff values (1, 'Alice', null), (2, 'Bob', 1);
-grant select on public.customers to anon, authenticated;
-create policy anybody on public.customers for select to anon using (true);
+grant select on public.customers to authenticated;
 create or replace function public.check_key(key text) returns jsonb language sql stable security definer set search_path = '' as $$
   select case when key = 'app-key-of-alice' then '{"subject": "alice"}'::jsonb end $$;
 create or replace function public.chumbo_context() returns jsonb language sql stable as $$
