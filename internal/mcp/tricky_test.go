@@ -422,7 +422,7 @@ func trickyRequest(r *http.Request, body []byte) []string {
 	}
 	for _, name := range []string{"Accept", "Prefer", "Accept-Profile", "Content-Profile", "Range"} {
 		value := strings.Join(r.Header.Values(name), " | ")
-		if value != "" && !(name == "Accept" && value == "application/json") {
+		if value != "" && (name != "Accept" || value != "application/json") {
 			lines = append(lines, "  "+name+": "+strings.ReplaceAll(value, "application/vnd.pgrst.object+json", "object"))
 		}
 	}
