@@ -117,7 +117,7 @@ type randomFilter struct {
 func (w *randomWorld) filters(t *testing.T) {
 	conn := w.connect(t)
 	found, none, refused := 0, 0, 0
-	for range 250 {
+	for range 200 {
 		i := w.random.IntN(len(w.tables))
 		tool := *toolNamed(t, w.compiled, w.tables[i].name+"_list")
 		tool.Budget = 1 << 20

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -128,7 +129,7 @@ func TestEveryShapeOfAFunctionsAnswer(t *testing.T) {
 		}
 	}
 	for _, r := range p.RequestsTo("/rest/v1/rpc/") {
-		if r.Method != "POST" || strings.Contains(r.Path, "?") {
+		if r.Method != http.MethodPost || r.RawQuery != "" {
 			t.Errorf("%s %s", r.Method, r.Path)
 		}
 	}
