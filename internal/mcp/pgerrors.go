@@ -51,6 +51,12 @@ func outOfDate() *toolError {
 	return &toolError{kind: kindOutOfDate, detail: "This tool no longer matches the app's database, so it cannot be used now. The app's owner must publish its surface again; trying again does not help."}
 }
 
+// notInCache is for what the Data API's schema cache does not know: it is gone,
+// or so new that the cache has not been read again.
+func notInCache() *toolError {
+	return &toolError{kind: kindOutOfDate, detail: "This tool does not match what the app's project knows of its database. Where the database was changed just now, that passes within a minute: try again then. If it stays, the app's owner must publish its surface again."}
+}
+
 // explainFault is for what ended before the project answered.
 func explainFault(f *fault.Error) *toolError {
 	switch f.Kind {
@@ -168,9 +174,15 @@ func authorKind(status int) string {
 // explainCode maps the codes that mean one thing, or returns nil.
 func explainCode(t *toolCall, e *supabase.Error) *toolError {
 	switch e.Code {
-	case "PGRST202", "PGRST203", "PGRST204", "PGRST205", "PGRST106", "PGRST108", "PGRST125", "PGRST200", "PGRST201",
-		codeNotSingular, "42P01", "42703", "42883", "42P10", "42846", "25006":
+	case "PGRST200", "PGRST202", "PGRST204", "PGRST205":
+		return notInCache()
+	case "PGRST203", "PGRST106", "PGRST108", "PGRST125", "PGRST201", codeNotSingular, "42P01", "42703", "42883", "42P10", "42846":
 		return outOfDate()
+	case "25006":
+		if t.tool.RPC == nil || !t.tool.RPC.ReadOnly {
+			return outOfDate()
+		}
+		return &toolError{kind: kindUpstream, detail: nothingWritten + "The app's function says that it only reads, and tried to write. The app's owner must correct it; trying again does not help."}
 	case "42501", "PGRST302":
 		return &toolError{kind: fault.Forbidden.String(), detail: "You are not allowed to do this in the app. Trying again does not help."}
 	case "23505", "23P01":

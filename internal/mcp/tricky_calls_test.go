@@ -94,7 +94,7 @@ func trickyCalls() []trickyRow {
 			number: 41, input: "a function that writes and says it does not", tools: called("claims_to_read", "lets_write"),
 			asks: []trickyAsk{
 				{tool: "claims_to_read", wire: wire("POST /rest/v1/rpc/claims_to_read", "{}"), fails: kindUpstream},
-				{tool: "lets_write", wire: wire("POST /rest/v1/rpc/lets_write", "{}"), fails: kindOutOfDate}, // 405 25006
+				{tool: "lets_write", wire: wire("POST /rest/v1/rpc/lets_write", "{}"), fails: kindUpstream, told: "only reads"}, // 405 25006
 			},
 			then: func(w *trickyWorld) {
 				if got := w.value(`select body from public.owned where id = 1`); got != "mine" {

@@ -118,10 +118,7 @@ func trickyRows() []trickyRow {
   - table: many
     operations: [list]
     columns: [id]
-    limit: { default: 25, max: 100 }
-  - tool: all_many
-    description: All of them.
-    rpc: all_many`,
+    limit: { default: 25, max: 100 }`,
 			asks: []trickyAsk{
 				{tool: "many_list", arguments: `{"limit":30}`, fails: "invalid /limit"}, // one row must be left to see whether there are others
 			},
@@ -227,18 +224,18 @@ func trickyRows() []trickyRow {
 				list := trickyAsk{
 					tool:  "fresh_list",
 					wire:  wire("GET /rest/v1/fresh", `select="id","body"`, `order="id".asc.nullslast`, "limit=21"),
-					fails: kindOutOfDate,
+					fails: kindOutOfDate, told: "try again then",
 				}
-				call := trickyAsk{tool: "new_one", wire: wire("POST /rest/v1/rpc/new_one", "{}"), fails: kindOutOfDate}
+				call := trickyAsk{tool: "new_one", wire: wire("POST /rest/v1/rpc/new_one", "{}"), fails: kindOutOfDate, told: "try again then"}
 				w.ask(list)
 				w.ask(call)
 				w.exec(`revoke select on public.fresh from authenticated`)
 				w.reload()
-				list.fails, call.fails, call.gets = "forbidden", "", `{"result":1}`
+				list.fails, list.told, call.fails, call.told, call.gets = "forbidden", "not allowed", "", "", `{"result":1}`
 				w.ask(list)
 				w.ask(call)
 				w.exec(`grant select on public.fresh to authenticated`)
-				list.fails, list.gets = "", lastPage(`{"id":1,"body":"new"}`)
+				list.fails, list.told, list.gets = "", "", lastPage(`{"id":1,"body":"new"}`)
 				w.ask(list)
 				// A column that the cache does not know.
 				w.exec(`alter table public.fresh add column more text`)
@@ -247,11 +244,11 @@ func trickyRows() []trickyRow {
 				create := trickyAsk{
 					tool: "fresh_create", arguments: `{"id":2,"more":"m"}`, once: true,
 					wire:  wire("POST /rest/v1/fresh", `select="id"`, oneObject, oneCreated, `{"id":2,"more":"m"}`),
-					fails: kindOutOfDate,
+					fails: kindOutOfDate, told: "try again then",
 				}
 				w.ask(create)
 				w.reload()
-				create.fails, create.gets = "", `{"id":2}`
+				create.fails, create.told, create.gets = "", "", `{"id":2}`
 				w.ask(create)
 			},
 		},

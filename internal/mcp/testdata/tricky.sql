@@ -93,7 +93,7 @@ create table public.many (id int primary key, half int);
 insert into public.many select n, n / 2 from generate_series(1, 75) n;
 
 create table public.big (id int primary key, body text, note text);
-insert into public.big values (1, repeat('x', 40000)), (2, 'small'), (3, repeat('é', 3 << 20));
+insert into public.big values (1, repeat('x', 40000)), (2, 'small'), (3, repeat('é', (2 << 20) + 1));
 
 create table public.dropbox (id int primary key, body text);
 
@@ -129,7 +129,6 @@ create function public.writes() returns void language sql as $$ update public.ow
 create function public.lets_write() returns int language plpgsql stable as $$ begin perform public.writes(); return 1; end $$;
 create function public.takes_long() returns int language plpgsql set statement_timeout = '50ms' as $$
 begin update public.owned set body = 'written by a slow one' where id = 1; perform pg_sleep(20); return 1; end $$;
-create function public.all_many() returns setof public.many language sql stable as $$ select * from public.many order by id $$;
 create function public.changing(a int) returns int language sql stable as $$ select a $$;
 create function public.unnamed(int) returns int language sql immutable as $$ select $1 $$;
 create function public.whole_body(jsonb) returns jsonb language sql immutable as $$ select $1 $$;
