@@ -44,7 +44,8 @@ var bumps = map[string]string{
 
 // bump says how an update moves the guard on, where every caller may write it.
 func (b *tableTool) bump(w *write, t Text, c *ColumnSchema) {
-	how, why := bumps[w.guard.Column.SQLType], ""
+	how := bumps[w.guard.Column.SQLType]
+	var why string
 	switch {
 	case c.Generated || c.Identity == "always":
 		why = "the database fills it in"

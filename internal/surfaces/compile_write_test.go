@@ -240,6 +240,15 @@ func TestWritesNeedTheRightsOfEveryCaller(t *testing.T) {
 			t.Errorf("%s: %v", grant, b.Problems)
 		}
 	}
+	// The Data API reads the key back with whatever a write returns.
+	for _, entry := range []string{"[create], columns: [body], write: [customer_id, body, author_id]", "[update], columns: [body], write: [body]"} {
+		snap := loadSnapshot(t)
+		relationOf(t, snap, "notes").column("id").Select = nil
+		b := Build(writeFile("table: notes, operations: "+entry), snap, known())
+		if b.Compiled != nil || !mentions(b.Problems, 5, "grant select (id) on public.notes to authenticated;") {
+			t.Errorf("%s: %v", entry, b.Problems)
+		}
+	}
 	// What a create neither returns nor looks up needs no right to read.
 	snap := loadSnapshot(t)
 	r := relationOf(t, snap, "notes")
@@ -359,5 +368,109 @@ func TestArgumentsOfAnUpdateAreToldApart(t *testing.T) {
 	}
 	if !takes(t, c.Tools[0].Input, `{"patch":"1","ge_ndert_am":"2026-01-01T00:00:00Z","patch_2":{"ge_ndert_am":"x"}}`) {
 		t.Errorf("the input is %s", c.Tools[0].Input)
+	}
+}
+
+func TestWritesThatCannotBeAreRefused(t *testing.T) {
+	t.Parallel()
+	for entry, words := range map[string]string{
+		"operations: [create, update], columns: [id, body, created_at], write: { create: [customer_id, author_id, body], update: [body, created_at] }, guard: created_at": `"created_at" is the guard`,
+		"operations: [update], columns: [id, body, created_at], write: [body], set: { created_at: { value: 2026-01-01T00:00:00Z } }, guard: created_at":                   `"created_at" is the guard`,
+		"operations: [update], columns: [id, body], write: [body], set: { id: { value: 1 } }":                                                                             `"id" is numbered by the database`,
+		"operations: [update], columns: [id, body], write: [body, author_id], set: { author_id: claims.sub }":                                                             `"author_id" is in set`,
+		"operations: [create, update], columns: [id, body], write: [customer_id, author_id, body, request_id], dedupe: request_id":                                        `"request_id" is the column of dedupe`,
+		"operations: [create], write: [customer_id, author_id, body], set: { request_id: claims.sub }, dedupe: request_id":                                                `"request_id" is the column of dedupe`,
+		"operations: [create], write: [customer_id, author_id, body], dedupe: author_id":                                                                                  `nothing says that "author_id" alone is unique`,
+		"operations: [create], write: [customer_id, author_id, body], dedupe: id":                                                                                         "the database fills",
+		"operations: [create], write: [customer_id, body]":                                                                                                                "needs a value in author_id",
+		"operations: [update, delete], columns: [id, body], write: [body], guard: created_at":                                                                             "callers must see it",
+		"operations: [update], columns: [id, body], write: [body], guard: id":                                                                                             "part of the key",
+		"operations: [update], columns: [id, body], write: []":                                                                                                            "nothing may be written",
+		"operations: [update], write: { body: { minimum: 1 } }":                                                                                                           "does not fit the column",
+		"operations: [update], write: { body: { enum: [] } }":                                                                                                             "enum lists nothing",
+		"operations: [update], write: { body: { required: yes } }":                                                                                                        "true or false",
+		"operations: [update], write: { create: [body] }":                                                                                                                 `no column "create"`,
+		"operations: [update, delete], write: { update: [body], delete: [body] }":                                                                                         "write belongs to create and update, not to delete",
+		"operations: [update], write: { update: }":                                                                                                                        "update is empty",
+		"operations: [update], write: [body], set: {}":                                                                                                                    "empty mapping",
+		"operations: [update], write: [body], set: { update: {} }":                                                                                                        "empty mapping",
+		"operations: [update], write: [body], set: { author_id: { claim: sub, value: 1 } }":                                                                               "one source",
+		"operations: [update], write: [body], set: { author_id: {} }":                                                                                                     "one source",
+		"operations: [update], write: [body], set: { author_id: claims }":                                                                                                 "not where a value comes from",
+		"operations: [update], write: [body], set: { author_id: 'claims.' }":                                                                                              "empty name",
+		"operations: [update], write: [body], set: { author_id: claims.User_Metadata.id }":                                                                                "written by users themselves",
+		"operations: [update], write: [body], set: { author_id: { claim: [a, user_metadata] } }":                                                                          "written by users themselves",
+		"operations: [update], write: [body], set: { author_id: { context: raw_user_meta_data.x } }":                                                                      "written by users themselves",
+		"operations: [update], write: [body], set: { author_id: context.user }":                                                                                           "does not say where it comes from",
+		"operations: [update], write: [body], set: { author_id: { value: nobody } }":                                                                                      "does not fit",
+		"operations: [update], write: [body], set: { author_id: { value: null } }":                                                                                        "never null",
+		"operations: [update], write: [body], guard: {}":                                                                                                                  "empty mapping",
+		"operations: [update, create], write: [body, customer_id, author_id], guard: { create: created_at }":                                                              "guard belongs to update and delete",
+		"operations: [delete], columns: [id, created_at], filters: { id: eq }, max_affected: 5, guard: created_at":                                                        "leave one of the two out",
+		"operations: [delete], columns: [id, created_at], filters: { id: eq }, max_affected: 5, guard: { delete: created_at }":                                            "leave one of the two out",
+		"operations: [delete], columns: [id], max_affected: 5":                                                                                                            "there are none: write filters",
+		"operations: [delete], filters: { id: { operators: [eq], hidden_ok: true } }, max_affected: 5":                                                                    "max_affected needs columns",
+		"operations: [delete], columns: [id], filters: { id: eq }, max_affected: 0":                                                                                       "from 1 to 1000",
+		"operations: [delete], columns: [id], filters: { id: eq }, max_affected: 1001":                                                                                    "from 1 to 1000",
+		"operations: [delete], columns: [id], filters: { id: eq }, max_affected: {}":                                                                                      "empty mapping",
+		"operations: [list, delete]":          "columns is missing",
+		"operations: [upsert], columns: [id]": "not yet supported",
+	} {
+		b := Build(writeFile("table: notes, "+entry), loadSnapshot(t), known())
+		said := slices.ContainsFunc(b.Problems, func(p Problem) bool {
+			return p.Severity == SeverityError && p.Line == 5 && strings.Contains(p.Message, words)
+		})
+		if b.Compiled != nil || !said {
+			t.Errorf("%s: compiled %t, %v", entry, b.Compiled != nil, b.Problems)
+		}
+	}
+}
+
+// TestDedupeNeedsAKeyOverItsColumnAlone: a key that holds only for some rows,
+// or for several columns together, lets a second row in.
+func TestDedupeNeedsAKeyOverItsColumnAlone(t *testing.T) {
+	t.Parallel()
+	const entry = "table: notes, operations: [create], write: [customer_id, author_id, body], dedupe: request_id"
+	request := IndexSchema{Name: "x", Method: "btree", Unique: true, Keys: []IndexTerm{{Column: "request_id"}}}
+	for name, c := range map[string]struct {
+		edit func(r *RelationSchema)
+		want string
+	}{
+		"a constraint": {func(*RelationSchema) {}, "notes_request_id_key"},
+		"an index":     {func(r *RelationSchema) { r.Unique, r.Indexes = nil, []IndexSchema{request} }, "x"},
+		"the primary key": {func(r *RelationSchema) {
+			r.PrimaryKey = []string{"request_id"}
+			r.Unique, r.Indexes = nil, []IndexSchema{request}
+		}, "x"},
+		"no key":              {func(r *RelationSchema) { r.Unique, r.Indexes = nil, nil }, ""},
+		"a partial index":     {func(r *RelationSchema) { i := request; i.Partial = true; r.Unique, r.Indexes = nil, []IndexSchema{i} }, ""},
+		"an index not unique": {func(r *RelationSchema) { i := request; i.Unique = false; r.Unique, r.Indexes = nil, []IndexSchema{i} }, ""},
+		"an index of two": {func(r *RelationSchema) {
+			i := request
+			i.Keys = append(i.Keys[:1:1], IndexTerm{Column: "id"})
+			r.Unique, r.Indexes = nil, []IndexSchema{i}
+		}, ""},
+		"a constraint of two": {func(r *RelationSchema) {
+			r.Unique, r.Indexes = []UniqueKey{{Name: "y", Columns: []string{"request_id", "id"}}}, nil
+		}, ""},
+		"an expression beside": {func(r *RelationSchema) {
+			i := request
+			i.Keys = append([]IndexTerm{{}}, i.Keys...)
+			r.Unique, r.Indexes = nil, []IndexSchema{i}
+		}, ""},
+	} {
+		snap := loadSnapshot(t)
+		c.edit(relationOf(t, snap, "notes"))
+		b := Build(writeFile(entry), snap, known())
+		if (b.Compiled != nil) != (c.want != "") {
+			t.Errorf("%s: %v", name, b.Problems)
+			continue
+		}
+		if b.Compiled == nil {
+			continue
+		}
+		if d := b.Compiled.Tools[0].Create.Dedupe; d == nil || !slices.Equal(d.Constraints, []string{c.want}) {
+			t.Errorf("%s: %+v", name, d)
+		}
 	}
 }
