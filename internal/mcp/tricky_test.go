@@ -61,7 +61,7 @@ type trickyAsk struct {
 	// fails is a tool error's kind and the places of its issues: "invalid /id".
 	fails string
 	told  string // a part of the error's detail
-	once  bool   // it writes: not called a second time in the other era
+	once  bool   // it writes: never called a second time, in the older era
 }
 
 // trickyRefusal is an entry of a surface file, without the dash, and the line
@@ -81,6 +81,7 @@ type trickyWorld struct {
 	row      *trickyRow
 	path     string // of the row's surface
 	token    string // of the caller; Alice unless a row says otherwise
+	asked    map[bool]bool
 
 	mu   sync.Mutex
 	seen []string
@@ -110,7 +111,7 @@ func TestTrickyInputs(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%02d %s", row.number, row.input), func(t *testing.T) {
 			outer := w.t
-			w.t, w.edge.t, w.row, w.token = t, t, row, standin.AliceEmail
+			w.t, w.edge.t, w.row, w.token, w.asked = t, t, row, standin.AliceEmail, map[bool]bool{}
 			defer func() { w.t, w.edge.t = outer, outer }()
 			for _, r := range row.refused {
 				w.refuse(r)
@@ -336,15 +337,15 @@ func (a trickyAnswer) outcome() (fails, told string) {
 	return e.Kind, e.Detail
 }
 
-// ask calls in each era of the protocol and holds wire and answer against what
-// is written.
+// ask calls, in each era of the protocol where again says so, and holds wire and
+// answer against what is written.
 func (w *trickyWorld) ask(a trickyAsk) {
 	w.t.Helper()
 	if a.arguments == "" {
 		a.arguments = "{}"
 	}
 	for _, era := range []string{version20260728, version20250618} {
-		if a.once && era != version20260728 {
+		if era != version20260728 && !w.again(a) {
 			return
 		}
 		w.forget()
@@ -366,6 +367,16 @@ func (w *trickyWorld) ask(a trickyAsk) {
 		}
 		w.keepsSecrets(what, got)
 	}
+}
+
+// again says whether to ask once more in the older era: for a row's first
+// answer and first error of a call that changes nothing.
+func (w *trickyWorld) again(a trickyAsk) bool {
+	if a.once || w.asked[a.fails != ""] {
+		return false
+	}
+	w.asked[a.fails != ""] = true
+	return true
 }
 
 // keepsSecrets holds every answer against what no model may see: what the
