@@ -215,3 +215,36 @@ func FuzzSealedTokensComeBack(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCursorScope holds that what a cursor is bound to is never in doubt: values
+// of one filter cannot read as those of two, nor as a search.
+func FuzzCursorScope(f *testing.F) {
+	f.Add("a", "b")
+	f.Add("", "\x00\x00\x00\x01a")
+	f.Add("search", "contains")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		filter := func(operator string, values ...string) boundFilter {
+			return boundFilter{filter: surfaces.Filter{Argument: a, Column: surfaces.Column{Name: b}, Operator: operator}, values: values}
+		}
+		search := func(text string) *boundSearch {
+			return &boundSearch{search: &surfaces.Search{Argument: a, Mode: surfaces.SearchWeb, Columns: []surfaces.Column{{Name: b}}}, text: text}
+		}
+		seen := map[string]int{}
+		for i, scope := range []cursorScope{
+			newCursorScope("s", "t", surfaces.Order{}, nil, nil),
+			newCursorScope("s", "t", surfaces.Order{}, []boundFilter{filter("in")}, nil),
+			newCursorScope("s", "t", surfaces.Order{}, []boundFilter{filter("in", a)}, nil),
+			newCursorScope("s", "t", surfaces.Order{}, []boundFilter{filter("in", a, b)}, nil),
+			newCursorScope("s", "t", surfaces.Order{}, []boundFilter{filter("in", a+b)}, search(a)),
+			newCursorScope("s", "t", surfaces.Order{}, []boundFilter{filter("in", a), filter("eq", b)}, nil),
+			newCursorScope("s", "t", surfaces.Order{}, []boundFilter{filter("in", a, a, b, "eq", b)}, nil),
+			newCursorScope("s", "t", surfaces.Order{}, nil, search(a)),
+			newCursorScope("s", "t", surfaces.Order{}, nil, search(a+"x")),
+		} {
+			if other, have := seen[string(scope.ad)]; have {
+				t.Fatalf("%q, %q: %d is bound to the same as %d", a, b, i, other)
+			}
+			seen[string(scope.ad)] = i
+		}
+	})
+}
