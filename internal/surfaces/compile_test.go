@@ -62,7 +62,7 @@ func render(t *testing.T, b Built) []byte {
 
 func TestCompileIsDeterministic(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"full", "refused"} {
+	for _, name := range []string{"full", "refused", "writes", "writes-refused"} {
 		src, err := os.ReadFile("testdata/compile/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
