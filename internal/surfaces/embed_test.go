@@ -121,6 +121,17 @@ func TestEmbedNeedsRightsOnBothSidesOfTheJoin(t *testing.T) {
 	}
 }
 
+func TestEmbedNeedsTheRightToReadTheColumnThatRefers(t *testing.T) {
+	t.Parallel()
+	const file = "version: 1\ntitle: T\naccess: { mode: oauth, authorization: bridge }\ntools:\n  - table: articles\n    columns: [id]\n    embed:\n      team: { table: teams, columns: [name] }\n"
+	snap := loadSnapshot(t)
+	mustBuild(t, file, snap)
+	relationOf(t, snap, "articles").column("team_id").Select = []string{"anon"}
+	if c, problems := Compile([]byte(file), snap, known()); c != nil || !mentions(problems, 8, "grant select (team_id) on public.articles to authenticated;") {
+		t.Errorf("%v", problems)
+	}
+}
+
 func TestEmbedsAreFoundRiskyAsTheirTableIs(t *testing.T) {
 	t.Parallel()
 	snap := loadSnapshot(t)
