@@ -50,7 +50,8 @@ func callOf(ctx context.Context) *call {
 }
 
 // runner runs one declared tool for the caller of ctx. Arguments are already
-// valid under the tool's input schema and hold exactly the caller's JSON. A
+// valid under the tool's input schema and hold exactly the caller's JSON; what
+// the tool fills in itself has been made readable in the call's facts. A
 // returned error is a *fault.Error or becomes internal; what the model can fix
 // is a result with IsError.
 type runner interface {

@@ -17,30 +17,30 @@ import (
 
 // rowWritten is the page of one written row. The body is nil where nothing was
 // read back.
-func (t *toolCall) rowWritten(outcome string, columns, key []surfaces.Column, body []byte) (*page, error) {
+func (t *toolCall) rowWritten(outcome string, columns, key []surfaces.Column, body []byte) *page {
 	proj := projectionOf(columns, nil, nil)
 	if len(proj.names) == 0 {
-		return t.only(outcome, nil, nil), nil
+		return t.only(outcome, nil, nil)
 	}
 	rows, err := readOne(body, proj.names)
 	if err != nil {
-		return t.only(outcome+" Its row cannot be shown: it could not be read.", nil, nil), nil
+		return t.only(outcome+" Its row cannot be shown: it could not be read.", nil, nil)
 	}
 	row := rows.row(0)
 	if p := t.attempt(outcome, proj.columns, row); p != nil {
-		return p, nil
+		return p
 	}
 	keyColumns, keyRow := keyOf(proj, key, row)
 	shorten(proj.columns, row, shortenTo(t.budget()), "")
 	if p := t.attempt(outcome, proj.columns, row); p != nil {
-		return p, nil
+		return p
 	}
 	if len(keyColumns) > 0 {
 		if p := t.only(outcome+" The row is too large to be shown here; this is its key.", keyColumns, keyRow); p.size() <= t.budget() {
-			return p, nil
+			return p
 		}
 	}
-	return t.only(outcome+" The row is too large to be shown here.", nil, nil), nil
+	return t.only(outcome+" The row is too large to be shown here.", nil, nil)
 }
 
 // attempt is the whole page of the row, or nil where it does not fit.
@@ -105,11 +105,11 @@ func keyOf(proj projection, key []surfaces.Column, row []token) ([]surfaces.Colu
 
 // rowsWritten is the page of several written rows, as many of them as the
 // budget holds.
-func (t *toolCall) rowsWritten(verb string, affected int, columns []surfaces.Column, rows table) (*page, error) {
+func (t *toolCall) rowsWritten(verb string, affected int, columns []surfaces.Column, rows table) *page {
 	w := writtenRows{t: t, columns: columns, rows: rows, outcome: saying(verb, affected), affected: affected}
 	n := rows.len()
 	if p := w.page(n); p != nil {
-		return p, nil
+		return p
 	}
 	for i := range n {
 		shorten(columns, rows.row(i), shortenTo(t.budget()), "")
@@ -124,12 +124,12 @@ func (t *toolCall) rowsWritten(verb string, affected int, columns []surfaces.Col
 		}
 	}
 	if best != nil {
-		return best, nil
+		return best
 	}
 	if n == 0 {
-		return w.none(""), nil
+		return w.none("")
 	}
-	return w.none(" They are too large to be shown here."), nil
+	return w.none(" They are too large to be shown here.")
 }
 
 func saying(verb string, affected int) string { return verb + " " + countOf(affected) + "." }

@@ -38,7 +38,7 @@ func (t *toolCall) create(ctx context.Context, plan *surfaces.CreatePlan) (*page
 	})
 	switch {
 	case err == nil, errors.Is(err, errUnread):
-		return t.rowWritten("Created.", plan.Columns, plan.Key, a.Body)
+		return t.rowWritten("Created.", plan.Columns, plan.Key, a.Body), nil
 	case matchedNone(err):
 		return nil, &toolError{kind: kindRefused, detail: "The app did not take the row: nothing was created. Trying again unchanged does not help."}
 	case plan.Dedupe != nil:

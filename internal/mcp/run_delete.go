@@ -23,7 +23,7 @@ func (t *toolCall) remove(ctx context.Context, plan *surfaces.DeletePlan) (*page
 	a, err := t.delete(ctx, plan, supabase.Change{Where: row.conditions(), Max: 1})
 	switch {
 	case err == nil, errors.Is(err, errUnread):
-		return t.rowWritten("Deleted.", plan.Columns, plan.Key, a.Body)
+		return t.rowWritten("Deleted.", plan.Columns, plan.Key, a.Body), nil
 	case matchedNone(err):
 		return nil, t.untouched(ctx, row)
 	}

@@ -42,7 +42,7 @@ func (t *toolCall) manyWritten(verb string, many *surfaces.Many, columns []surfa
 	case errors.As(err, &e) && (e.Code == codeTooMany || e.Code == codeNotSingular && e.Rows > 1):
 		return nil, tooManyRows(many)
 	case many.MaxAffected == 1 && matchedNone(err):
-		return t.rowsWritten(verb, 0, columns, table{})
+		return t.rowsWritten(verb, 0, columns, table{}), nil
 	case err != nil:
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (t *toolCall) manyWritten(verb string, many *surfaces.Many, columns []surfa
 	if !a.Bounded && affected > many.MaxAffected {
 		return nil, unbounded(verb, affected, many)
 	}
-	return t.rowsWritten(verb, affected, columns, rows)
+	return t.rowsWritten(verb, affected, columns, rows), nil
 }
 
 // unreadRows is for rows that were changed and cannot be shown.

@@ -98,7 +98,7 @@ func holdsJSON(c surfaces.Column, value token) bool {
 	case surfaces.JSONString:
 		return isString(value) || c.AsText && isNumber(value)
 	case surfaces.JSONInteger:
-		return isNumber(value) && bytes.IndexAny(value, ".eE") < 0
+		return isNumber(value) && !bytes.ContainsAny(value, ".eE")
 	case surfaces.JSONNumber:
 		return isNumber(value)
 	case surfaces.JSONBoolean:

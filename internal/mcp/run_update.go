@@ -40,7 +40,7 @@ func (t *toolCall) update(ctx context.Context, plan *surfaces.UpdatePlan) (*page
 	})
 	switch {
 	case err == nil, errors.Is(err, errUnread):
-		return t.rowWritten("Updated.", plan.Columns, plan.Key, a.Body)
+		return t.rowWritten("Updated.", plan.Columns, plan.Key, a.Body), nil
 	case matchedNone(err):
 		return nil, t.untouched(ctx, row)
 	}

@@ -318,3 +318,45 @@ func TestAConflictShowsNoMoreThanFits(t *testing.T) {
 		}
 	}
 }
+
+// FuzzAChangeNamesOneRow: whatever the arguments are, what goes out is bounded
+// to one row by the whole key, and writes nothing that the plan does not have.
+func FuzzAChangeNamesOneRow(f *testing.F) {
+	update, remove := updateTool(), deleteTool()
+	update.Update.Key, remove.Delete.Key = []surfaces.Column{idColumn, bigColumn}, []surfaces.Column{idColumn, bigColumn}
+	update.Update.Guard = &surfaces.Guard{Column: versionColumn, Argument: "version", Bump: surfaces.BumpIncrement}
+	for _, seed := range []string{
+		`{"id":"1","big":2,"version":3,"patch":{"name":"x"}}`, `{"id":"1","big":2}`, `{"id":[1],"big":null}`, `{"id":"1","big":"","patch":{}}`, `{"id":"1","big":2,"version":1e1,"patch":{"name":null,"status":"(x)"}}`,
+		`null`, `[]`, `{"id":"1","id":"2","big":2}`, `{"patch":{"name":"x","name":"y"}}`, `{"id":"),id.gt.0,(","big":"*"}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, arguments string) {
+		if checkJSON([]byte(arguments)) != nil {
+			return // the edge refuses it
+		}
+		p := ending(supabase.Answer{Status: 200, Body: []byte(`{"id":"1","name":null,"status":null}`)}, nil)
+		r, c := newTestRunner(t, p), runCall()
+		for _, tool := range []*surfaces.Tool{update, remove} {
+			if _, err := r.run(t.Context(), c, tool, []byte(arguments)); err != nil {
+				t.Fatalf("%s: %v", arguments, err)
+			}
+		}
+		for _, sent := range p.changes {
+			q := sent.change
+			if q.Max != 1 || len(q.Where) < 2 || q.Where[0].Column != "id" || q.Where[1].Column != "big" || q.Where[0].Operator != "eq" || q.Where[1].Operator != "eq" {
+				t.Fatalf("%s: %+v", arguments, q)
+			}
+			if sent.verb == "update" {
+				if len(q.Where) != 3 || q.Where[2].Column != "version" || checkJSON(q.Patch) != nil {
+					t.Fatalf("%s: %+v", arguments, q)
+				}
+				for _, m := range members(q.Patch, 0) {
+					if m.key != "name" && m.key != "status" && m.key != "version" {
+						t.Fatalf("%s writes %s", arguments, m.key)
+					}
+				}
+			}
+		}
+	})
+}
