@@ -110,13 +110,13 @@ func (t *toolCall) within(p *page, err error) (*page, error) {
 // appendObject appends a row as a JSON object with the columns' names.
 func appendObject(dst []byte, columns []surfaces.Column, row []token) []byte {
 	dst = append(dst, '{')
-	for i, c := range columns {
+	for i := range columns {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, c.Name)
+		dst = appendString(dst, columns[i].Name)
 		dst = append(dst, ':')
-		dst = appendValue(dst, row[i], c.AsText)
+		dst = appendValue(dst, row[i], &columns[i])
 	}
 	return append(dst, '}')
 }

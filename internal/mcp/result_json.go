@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"unicode/utf8"
+
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 // A token is one JSON value exactly as the project (or the caller) wrote it.
@@ -182,14 +184,40 @@ func appendToken(dst []byte, t token) []byte {
 }
 
 // appendValue appends a token as a column's value travels: a number where text
-// was declared (bigint, numeric) gets quotes around its very digits.
-func appendValue(dst []byte, t token, asText bool) []byte {
-	if asText && isNumber(t) {
+// was declared (bigint, numeric and lists of them) gets quotes around its very
+// digits.
+func appendValue(dst []byte, t token, c *surfaces.Column) []byte {
+	switch {
+	case c == nil:
+		return appendToken(dst, t)
+	case c.AsText && isNumber(t):
 		dst = append(dst, '"')
 		dst = append(dst, t...)
 		return append(dst, '"')
+	case len(t) > 0 && t[0] == '[' && (c.SQLType == "int8[]" || c.SQLType == "numeric[]"):
+		return appendQuotedNumbers(dst, t)
 	}
 	return appendToken(dst, t)
+}
+
+// appendQuotedNumbers appends a list, of any number of dimensions, with its
+// numbers as text.
+func appendQuotedNumbers(dst []byte, list token) []byte {
+	dst = append(dst, '[')
+	for i, element := range elements(list) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		switch {
+		case len(element) > 0 && element[0] == '[':
+			dst = appendQuotedNumbers(dst, element)
+		case isNumber(element):
+			dst = append(append(append(dst, '"'), element...), '"')
+		default:
+			dst = appendToken(dst, element)
+		}
+	}
+	return append(dst, ']')
 }
 
 const hexDigits = "0123456789abcdef"

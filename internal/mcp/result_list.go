@@ -165,7 +165,7 @@ func (l *listing) keyArguments() string {
 		}
 		dst = appendString(dst, l.plan.Key[i].Name)
 		dst = append(dst, ':')
-		dst = appendValue(dst, row[at], l.plan.Key[i].AsText)
+		dst = appendValue(dst, row[at], &l.plan.Key[i])
 	}
 	if len(dst) > maxNextArguments {
 		return ""

@@ -79,21 +79,21 @@ func (t *toolCall) rpcPage(returns surfaces.Returns, body []byte) (*page, error)
 	case surfaces.ReturnsScalar:
 		return t.scalarPage(returns.Scalar, clean)
 	case surfaces.ReturnsScalars:
-		return t.scalarsPage(returns.Scalar, clean)
+		return t.scalarsPage(returns.Scalar, returns.MaxRows, clean)
 	case surfaces.ReturnsRow:
 		return t.rpcRow(returns.Columns, clean)
 	case surfaces.ReturnsRows:
-		return t.rpcRows(returns.Columns, clean)
+		return t.rpcRows(returns.Columns, returns.MaxRows, clean)
 	}
 	return nil, errShape
 }
 
 func (t *toolCall) scalarPage(column *surfaces.Column, value token) (*page, error) {
-	structured := append([]byte(`{"result":`), appendValue(nil, value, asText(column))...)
+	structured := append([]byte(`{"result":`), appendValue(nil, value, column)...)
 	return t.finish(append(structured, '}'), func(dst []byte) []byte { return appendProse(dst, value) }, nil)
 }
 
-func (t *toolCall) scalarsPage(column *surfaces.Column, body []byte) (*page, error) {
+func (t *toolCall) scalarsPage(column *surfaces.Column, most int, body []byte) (*page, error) {
 	if body[0] != '[' {
 		return nil, errShape
 	}
@@ -103,14 +103,15 @@ func (t *toolCall) scalarsPage(column *surfaces.Column, body []byte) (*page, err
 		if i > 0 {
 			structured = append(structured, ',')
 		}
-		structured = appendValue(structured, v, asText(column))
+		structured = appendValue(structured, v, column)
 	}
-	return t.finish(append(structured, `]}`...), func(dst []byte) []byte {
+	end, footer := endOfRows(len(values), most)
+	return t.finish(append(append(structured, ']'), end...), func(dst []byte) []byte {
 		for _, v := range values {
 			dst = append(appendCell(dst, v), '\n')
 		}
 		return dst
-	}, countLine(len(values)))
+	}, footer)
 }
 
 func (t *toolCall) rpcRow(columns []surfaces.Column, body []byte) (*page, error) {
@@ -128,9 +129,9 @@ func (t *toolCall) rpcRow(columns []surfaces.Column, body []byte) (*page, error)
 	return t.rowAsIs(columns, rows.row(0))
 }
 
-func (t *toolCall) rpcRows(columns []surfaces.Column, body []byte) (*page, error) {
+func (t *toolCall) rpcRows(columns []surfaces.Column, most int, body []byte) (*page, error) {
 	if len(columns) == 0 {
-		return t.scalarsPage(nil, body)
+		return t.scalarsPage(nil, most, body)
 	}
 	rows, err := readTable(body, columnNames(columns))
 	if err != nil {
@@ -138,7 +139,8 @@ func (t *toolCall) rpcRows(columns []surfaces.Column, body []byte) (*page, error
 	}
 	n := rows.len()
 	structured := appendItems([]byte(`{"items":`), columns, rows, n)
-	return t.finish(append(structured, '}'), func(dst []byte) []byte {
+	end, footer := endOfRows(n, most)
+	return t.finish(append(structured, end...), func(dst []byte) []byte {
 		if n == 0 {
 			return dst
 		}
@@ -147,14 +149,16 @@ func (t *toolCall) rpcRows(columns []surfaces.Column, body []byte) (*page, error
 			dst = appendTextRow(dst, rows.row(i))
 		}
 		return dst
-	}, countLine(n))
+	}, footer)
 }
 
-func countLine(n int) []byte {
-	if n == 1 {
-		return []byte("1 row.\n")
+// endOfRows ends the structure and the text of n rows. The Data API cuts what is
+// more than most without a word, so as many may not be all.
+func endOfRows(n, most int) (structure string, footer []byte) {
+	if most > 0 && n >= most {
+		return `,"truncated":true}`, []byte("The first " + countOf(n) + "; the app returns no more at once, and there may be others.\n")
 	}
-	return append(strconv.AppendInt(nil, int64(n), 10), " rows.\n"...)
+	return "}", []byte(countOf(n) + ".\n")
 }
 
 // appendProse appends a lone value: text with its lines, but without what
@@ -165,8 +169,6 @@ func appendProse(dst []byte, value token) []byte {
 	}
 	return append(dst, withoutHidden(stringOf(value))...)
 }
-
-func asText(c *surfaces.Column) bool { return c != nil && c.AsText }
 
 func columnNames(columns []surfaces.Column) []string {
 	names := make([]string, len(columns))

@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func shapes() []shape {
 		{"a_jsonb", `(v jsonb) returns jsonb language sql stable as 'select v'`, `{"v":"text"}`, `{"result":"text"}`, "text"},
 		{"jsonb_null", `(v jsonb) returns text language sql stable as 'select jsonb_typeof(v)'`, `{"v":null}`, `{"result":null}`, "null"},
 		{"jsonb_list", `() returns jsonb language sql stable as $$select '[1, {"a": 2}]'::jsonb$$`, `{}`, `{"result":[1,{"a":2}]}`, `[1,{"a":2}]`},
-		{"long_list", `(v int8[]) returns int8[] language sql stable as 'select v'`, `{"v":[9007199254740993,"-1"]}`, `{"result":[9007199254740993,-1]}`, `[9007199254740993,-1]`},
+		{"long_list", `(v int8[]) returns int8[] language sql stable as 'select v'`, `{"v":[9007199254740993,"-1"]}`, `{"result":["9007199254740993","-1"]}`, `[9007199254740993,-1]`},
 		{"some_numbers", `(n int4) returns setof int4 language sql stable as 'select generate_series(1, n)'`, `{"n":3}`, `{"items":[1,2,3]}`, "1\n2\n3\n3 rows."},
 		{"no_numbers", `() returns setof int4 language sql stable as 'select 1 where false'`, `{}`, `{"items":[]}`, "0 rows."},
 		{"long_numbers", `() returns setof int8 language sql stable as 'values (9007199254740993), (null)'`, `{}`, `{"items":["9007199254740993",null]}`, "9007199254740993\nnull\n2 rows."},
@@ -69,7 +70,7 @@ func shapes() []shape {
 			`{"items":[{"id":"9007199254740993","label":"a","price":{"amount":1.10,"currency":"EUR"}},{"id":"2","label":null,"price":null}]}`,
 			"id\tlabel\tprice\n9007199254740993\ta\t{\"amount\":1.10,\"currency\":\"EUR\"}\n2\tnull\tnull\n2 rows."},
 		{"a_deal", `(v public.deal) returns public.deal language sql stable as 'select v'`, `{"v":{"id":9007199254740993,"price":{"amount":"1.10","currency":"EUR"},"moods":["sad"],"history":[9007199254740993]}}`,
-			`{"id":"9007199254740993","price":{"amount":1.10,"currency":"EUR"},"moods":["sad"],"history":[9007199254740993]}`,
+			`{"id":"9007199254740993","price":{"amount":1.10,"currency":"EUR"},"moods":["sad"],"history":["9007199254740993"]}`,
 			"id: 9007199254740993\nprice: {\"amount\":1.10,\"currency\":\"EUR\"}\nmoods: [\"sad\"]\nhistory: [9007199254740993]"},
 		{"no_deal", `() returns public.deal language sql stable as 'select null::public.deal'`, `{}`, `{"id":null,"price":null,"moods":null,"history":null}`, "id: null\nprice: null\nmoods: null\nhistory: null"},
 		{"deals", `() returns public.deal[] language sql stable as $$select array[row(9007199254740993, null, null, null)::public.deal]$$`, `{}`,
@@ -154,4 +155,33 @@ func problemsOf(t *testing.T, p *realProject, src string) []surfaces.Problem {
 	}
 	_, problems := surfaces.Compile([]byte(src), snap, surfaces.ProjectFacts{Signing: surfaces.SigningAsymmetric})
 	return problems
+}
+
+// TestRowsThatTheDataAPIMayHaveCut: as many rows as it returns at most may not
+// be all of them, and a model must not count on it.
+func TestRowsThatTheDataAPIMayHaveCut(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{2: `{"items":["0","1"]}`, 3: `{"items":["0","1","2"],"truncated":true}`} {
+		var body []string
+		for i := range n {
+			body = append(body, strconv.Itoa(i))
+		}
+		column := &surfaces.Column{Name: "result", SQLType: "int8", JSON: surfaces.JSONString, AsText: true}
+		tc := &toolCall{tool: &surfaces.Tool{Name: "numbers", Budget: surfaces.DefaultBudget}}
+		p, err := tc.rpcPage(surfaces.Returns{Kind: surfaces.ReturnsScalars, Scalar: column, MaxRows: 3}, []byte("["+strings.Join(body, ",")+"]"))
+		if err != nil || string(p.structured) != want || strings.Contains(p.text, "others") != (n == 3) {
+			t.Errorf("%d rows: %v, %s", n, err, p.structured)
+		}
+	}
+}
+
+func TestNumbersInListsKeepEveryDigit(t *testing.T) {
+	t.Parallel()
+	bigints := &surfaces.Column{Name: "n", SQLType: "int8[]", JSON: surfaces.JSONArray}
+	if got := string(appendValue(nil, token(`[9007199254740993, null, [-1, 2]]`), bigints)); got != `["9007199254740993",null,["-1","2"]]` {
+		t.Error(got)
+	}
+	if got := string(appendValue(nil, token(`[1, 2]`), &surfaces.Column{Name: "n", SQLType: "int4[]", JSON: surfaces.JSONArray})); got != `[1,2]` {
+		t.Error(got)
+	}
 }

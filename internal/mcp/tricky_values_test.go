@@ -220,12 +220,12 @@ func trickyValues() []trickyRow {
 				{
 					tool: "lists_get", arguments: `{"id":1}`,
 					wire: wire("GET /rest/v1/lists", `select="id","tags","numbers","grid"`, `"id"=eq.1`, "Accept: object"),
-					gets: `{"id":1,"tags":["x","y z"],"numbers":[9007199254740993],"grid":[[1,2],[3,4]]}`,
+					gets: `{"id":1,"tags":["x","y z"],"numbers":["9007199254740993"],"grid":[[1,2],[3,4]]}`,
 				},
 				{
 					tool: "lists_list", arguments: `{"tags_contains":["x","y z"]}`,
 					wire: wire("GET /rest/v1/lists", `select="id","tags","numbers","grid"`, `"tags"=cs.{"x","y z"}`, `order="id".asc.nullslast`, "limit=21"),
-					gets: lastPage(`{"id":1,"tags":["x","y z"],"numbers":[9007199254740993],"grid":[[1,2],[3,4]]}`),
+					gets: lastPage(`{"id":1,"tags":["x","y z"],"numbers":["9007199254740993"],"grid":[[1,2],[3,4]]}`),
 				},
 				{
 					tool: "lists_list", arguments: `{"tags_overlaps":["a\"b,c","back\\slash","{}",""],"tags_contains":["","{}"]}`,
@@ -241,7 +241,7 @@ func trickyValues() []trickyRow {
 				{
 					tool: "lists_list", arguments: `{"numbers_contains":["9007199254740993"]}`,
 					wire: wire("GET /rest/v1/lists", `select="id","tags","numbers","grid"`, `"numbers"=cs.{"9007199254740993"}`, `order="id".asc.nullslast`, "limit=21"),
-					gets: lastPage(`{"id":1,"tags":["x","y z"],"numbers":[9007199254740993],"grid":[[1,2],[3,4]]}`),
+					gets: lastPage(`{"id":1,"tags":["x","y z"],"numbers":["9007199254740993"],"grid":[[1,2],[3,4]]}`),
 				},
 				{
 					tool: "lists_list", arguments: `{"numbers_overlaps":[9999999999999999999]}`,

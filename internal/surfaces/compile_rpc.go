@@ -293,7 +293,8 @@ func (b *rpcTool) returns() (Returns, *schema, templateNames) {
 			if b.spec.Result.Value == string(ResultText) {
 				b.errorf(b.spec.Result.at, "%s returns a list of plain values, which have no names for a template: write result: hybrid", b.spec.Function.Value)
 			}
-			return Returns{Kind: ReturnsScalars, Scalar: column}, out, templateNames{section: true}
+			out.Properties.add("truncated", &schema{Type: "boolean"})
+			return Returns{Kind: ReturnsScalars, Scalar: column, MaxRows: b.ix.snap.MaxRows}, out, templateNames{section: true}
 		}
 		out.Properties.add("result", v.output(true))
 		return Returns{Kind: ReturnsScalar, Scalar: column}, out, templateNames{values: []string{"result"}}
@@ -310,5 +311,6 @@ func (b *rpcTool) returns() (Returns, *schema, templateNames) {
 		return Returns{Kind: ReturnsRow, Columns: columns}, row, templateNames{values: columnNames(columns), open: len(columns) == 0}
 	}
 	out.Properties.add("items", &schema{Type: "array", Items: row})
-	return Returns{Kind: ReturnsRows, Columns: columns}, out, templateNames{section: true, items: columnNames(columns), open: len(columns) == 0}
+	out.Properties.add("truncated", &schema{Type: "boolean"})
+	return Returns{Kind: ReturnsRows, Columns: columns, MaxRows: b.ix.snap.MaxRows}, out, templateNames{section: true, items: columnNames(columns), open: len(columns) == 0}
 }

@@ -474,6 +474,7 @@ type Returns struct {
 	// Kind is void, scalar, row (one object), rows (array of objects) or
 	// scalars (array of values).
 	Kind    string   `json:"kind"`
-	Columns []Column `json:"columns,omitempty"` // of row and rows, where known
-	Scalar  *Column  `json:"scalar,omitempty"`  // of scalar and scalars
+	Columns []Column `json:"columns,omitempty"`  // of row and rows, where known
+	Scalar  *Column  `json:"scalar,omitempty"`   // of scalar and scalars
+	MaxRows int      `json:"max_rows,omitempty"` // of rows and scalars: the Data API returns no more, and does not say so
 }

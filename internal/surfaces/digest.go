@@ -17,7 +17,8 @@ const compilerVersion = 2
 // used is what of a snapshot a file depends on. Only what changes the compiled
 // form is in it: not rights, indexes or policies.
 type used struct {
-	MaxRows   int                      `json:"max_rows"`
+	MaxRows   int                      `json:"max_rows"`            // of pages of lists
+	MostRows  int                      `json:"most_rows,omitempty"` // of what functions return
 	Default   string                   `json:"default_schema"`
 	Relations map[string]*usedRelation `json:"relations"`
 	Functions map[string]usedFunction  `json:"functions"`
@@ -76,6 +77,9 @@ func (u *used) relation(ix *index, r *RelationSchema, columns []string) {
 
 func (u *used) function(ix *index, f *FunctionSchema) {
 	u.Default = ix.defaultSchema()
+	if f.Returns.Set {
+		u.MostRows = ix.snap.MaxRows
+	}
 	u.Functions[f.Schema+"."+f.Name] = usedFunction{Comment: f.Comment, Arguments: f.Arguments, Volatility: f.Volatility, Returns: f.Returns}
 	if !f.Returns.Row {
 		u.typ(ix, f.Returns.Type) // of a row, Columns are what counts

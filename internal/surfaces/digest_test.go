@@ -85,19 +85,19 @@ func TestDigestChangesWithTheSchemaItUsesOnly(t *testing.T) {
 		changes bool
 		edit    func(*Snapshot)
 	}{
-		"type of a used column":         {true, func(s *Snapshot) { relation(s, "customers").column("name").Type.Name = "varchar" }},
-		"nullability of a used column":  {true, func(s *Snapshot) { relation(s, "customers").column("name").NotNull = false }},
-		"labels of a used enum":         {true, func(s *Snapshot) { s.Enums[0].Labels = append(s.Enums[0].Labels, "lost") }},
-		"comment of a used table":       {true, func(s *Snapshot) { relation(s, "customers").Comment = "Other people." }},
-		"arguments of a used function":  {true, func(s *Snapshot) { fn(s, "summary").Arguments[0].HasDefault = false }},
-		"a lower cap on rows":           {true, func(s *Snapshot) { s.MaxRows = 50 }},
-		"type of another column":        {false, func(s *Snapshot) { relation(s, "customers").column("score").Type.Name = "float4" }},
-		"another table":                 {false, func(s *Snapshot) { relation(s, "logs").Columns[0].Type.Name = "varchar" }},
-		"another function":              {false, func(s *Snapshot) { fn(s, "ids").Volatility = VolatilityVolatile }},
-		"a table that is gone":          {false, func(s *Snapshot) { s.Relations = s.Relations[:len(s.Relations)-1] }},
-		"indexes and policies":          {false, func(s *Snapshot) { r := relation(s, "customers"); r.Indexes, r.Policies = nil, 7 }},
-		"a cap far above the page size": {false, func(s *Snapshot) { s.MaxRows = 5000 }},
-		"the version of Postgres":       {false, func(s *Snapshot) { s.Postgres = "18.1" }},
+		"type of a used column":        {true, func(s *Snapshot) { relation(s, "customers").column("name").Type.Name = "varchar" }},
+		"nullability of a used column": {true, func(s *Snapshot) { relation(s, "customers").column("name").NotNull = false }},
+		"labels of a used enum":        {true, func(s *Snapshot) { s.Enums[0].Labels = append(s.Enums[0].Labels, "lost") }},
+		"comment of a used table":      {true, func(s *Snapshot) { relation(s, "customers").Comment = "Other people." }},
+		"arguments of a used function": {true, func(s *Snapshot) { fn(s, "summary").Arguments[0].HasDefault = false }},
+		"a lower cap on rows":          {true, func(s *Snapshot) { s.MaxRows = 50 }},
+		"type of another column":       {false, func(s *Snapshot) { relation(s, "customers").column("score").Type.Name = "float4" }},
+		"another table":                {false, func(s *Snapshot) { relation(s, "logs").Columns[0].Type.Name = "varchar" }},
+		"another function":             {false, func(s *Snapshot) { fn(s, "ids").Volatility = VolatilityVolatile }},
+		"a table that is gone":         {false, func(s *Snapshot) { s.Relations = s.Relations[:len(s.Relations)-1] }},
+		"indexes and policies":         {false, func(s *Snapshot) { r := relation(s, "customers"); r.Indexes, r.Policies = nil, 7 }},
+		"a cap above the page size, which cuts what a function returns": {true, func(s *Snapshot) { s.MaxRows = 5000 }},
+		"the version of Postgres": {false, func(s *Snapshot) { s.Postgres = "18.1" }},
 	} {
 		snap := loadSnapshot(t)
 		c.edit(snap)
@@ -189,5 +189,19 @@ func TestDigestChangesWithWhatWritesDependOn(t *testing.T) {
 		if got := digestOf(t, edited(t, digestWrites, c.edits...), loadSnapshot(t)); (got != want) != c.changes {
 			t.Errorf("%s: changed %t, want %t", name, got != want, c.changes)
 		}
+	}
+}
+
+func TestDigestOfListsKnowsNoCapAboveThePage(t *testing.T) {
+	t.Parallel()
+	file := strings.Replace(digestFile, "  - { rpc: summary, description: Counts. }\n", "", 1)
+	if file == digestFile {
+		t.Fatal("the file has another tool that calls a function")
+	}
+	snap := loadSnapshot(t)
+	want := digestOf(t, file, snap)
+	snap.MaxRows = 5000
+	if digestOf(t, file, snap) != want {
+		t.Error("a cap far above the page size changes the digest of lists")
 	}
 }

@@ -70,7 +70,7 @@ func TestDriftTellsWhatMovedUnderTheLiveRevision(t *testing.T) {
 		"a function goes":            {func(s *Snapshot) { fn(s, "summary").Name = "totals" }, []string{"summary(): is gone"}},
 		"a function has an overload": {func(s *Snapshot) { s.Functions = append(s.Functions, *fn(s, "summary")) }, []string{"summary(): there are 2 functions of that name now"}},
 		"a lower cap on rows":        {func(s *Snapshot) { s.MaxRows = 40 }, []string{"max_rows: 1000 became 40"}},
-		"a cap far above a page":     {func(s *Snapshot) { s.MaxRows = 5000 }, nil},
+		"another cap of functions":   {func(s *Snapshot) { s.MaxRows = 5000 }, []string{"max_rows: 1000 became 5000"}},
 	} {
 		after := loadSnapshot(t)
 		c.edit(after)

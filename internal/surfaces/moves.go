@@ -17,6 +17,8 @@ func moves(before, after *Snapshot, c *Compiled) []string {
 	// Above the largest page the cap changes nothing.
 	if a, b := min(before.MaxRows, MaxLimit+1), min(after.MaxRows, MaxLimit+1); a != b && slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.List != nil }) {
 		m.add("max_rows", "%d became %d", before.MaxRows, after.MaxRows)
+	} else if before.MaxRows != after.MaxRows && slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.RPC != nil && t.RPC.Returns.MaxRows > 0 }) {
+		m.add("max_rows", "%d became %d", before.MaxRows, after.MaxRows)
 	}
 	relations, functions := touches(c)
 	m.links(c)
