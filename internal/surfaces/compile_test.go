@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -76,8 +77,24 @@ func TestCompileIsDeterministic(t *testing.T) {
 	}
 }
 
-// compileAll compiles every accepted file of the corpus.
+// compiledCorpus is compiled once for all tests that look at its tools.
+var compiledCorpus struct {
+	once  sync.Once
+	tools []Tool
+}
+
+// compileAll compiles every accepted file of the corpus. The tools are shared:
+// nobody writes to them.
 func compileAll(t *testing.T) []Tool {
+	t.Helper()
+	compiledCorpus.once.Do(func() { compiledCorpus.tools = compileCorpus(t) })
+	if len(compiledCorpus.tools) == 0 {
+		t.Fatal("the corpus did not compile")
+	}
+	return compiledCorpus.tools
+}
+
+func compileCorpus(t *testing.T) []Tool {
 	t.Helper()
 	files, err := filepath.Glob("testdata/compile/*.yaml")
 	if err != nil {
