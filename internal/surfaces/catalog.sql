@@ -103,6 +103,7 @@ select pg_catalog.jsonb_build_object(
             when pg_catalog.pg_get_expr(d.adbin, d.adrelid) ~ '^([(]?-?[0-9.]+[)]?|''([^'']|'''')*''|true|false|NULL)(::([]a-z_0-9 .,()[]|"([^"]|"")*")+)?$' then 'constant'
             else 'expression' end,
           'generated', a.attgenerated <> '', 'identity', a.attidentity::pg_catalog.text,
+          'coarse', a.atttypid in ('pg_catalog.timestamp'::pg_catalog.regtype, 'pg_catalog.timestamptz'::pg_catalog.regtype) and a.atttypmod between 0 and 5,
           'comment', coalesce(pg_catalog.left(pg_catalog.col_description(a.attrelid, a.attnum), 1024), ''),
           'select', array(select r.name from caller r where pg_catalog.has_column_privilege(r.oid, a.attrelid, a.attnum, 'SELECT')),
           'insert', array(select r.name from caller r where pg_catalog.has_column_privilege(r.oid, a.attrelid, a.attnum, 'INSERT')),

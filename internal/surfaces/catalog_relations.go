@@ -24,6 +24,7 @@ type catalogColumn struct {
 	Default   string   `json:"default"`
 	Generated bool     `json:"generated"`
 	Identity  string   `json:"identity"` // a d
+	Coarse    bool     `json:"coarse"`
 	Comment   string   `json:"comment"`
 	Select    []string `json:"select"`
 	Insert    []string `json:"insert"`
@@ -69,7 +70,7 @@ func (c *catalogReader) relation(r *catalogRelation) RelationSchema {
 	for _, column := range r.Columns {
 		out.Columns = append(out.Columns, ColumnSchema{
 			Name: column.Name, Type: c.typeRef(column.Type), NotNull: column.NotNull, Default: column.Default, Generated: column.Generated,
-			Identity: identityKinds[column.Identity], Comment: column.Comment, Select: column.Select, Insert: column.Insert, Update: column.Update,
+			Identity: identityKinds[column.Identity], Coarse: column.Coarse, Comment: column.Comment, Select: column.Select, Insert: column.Insert, Update: column.Update,
 		})
 	}
 	for _, k := range r.Constraints {

@@ -26,6 +26,9 @@ func (b *tableTool) guard(w *write) {
 	case v.json == JSONArray || v.json == JSONAny || unordered[v.sql]:
 		b.errorf(t.at, "the guard %s is of type %s, which cannot be compared: take a number, a time or text", quoteName(c.Name), v.sql)
 		return
+	case c.Coarse:
+		b.errorf(t.at, "the guard %s keeps less than microseconds, so two changes soon after each other look like one: alter table %s alter column %s type %s;", quoteName(c.Name), qualified(b.rel.Schema, b.rel.Name), ident(c.Name), v.sql)
+		return
 	}
 	name := c.Name
 	if !argumentName.MatchString(name) {

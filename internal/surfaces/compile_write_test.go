@@ -474,3 +474,24 @@ func TestDedupeNeedsAKeyOverItsColumnAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestAGuardKeepsMicroseconds: a time that keeps less would not move between
+// two changes within its unit, and the second would win unseen.
+func TestAGuardKeepsMicroseconds(t *testing.T) {
+	t.Parallel()
+	snap := loadSnapshot(t)
+	if c := relationOf(t, snap, "articles").column("checked_at"); c == nil || !c.Coarse || relationOf(t, snap, "customers").column("updated_at").Coarse {
+		t.Fatalf("the snapshot does not tell how exact times are: %+v", c)
+	}
+	relationOf(t, snap, "customers").column("updated_at").Coarse = true
+	for _, operation := range []string{"update", "delete"} {
+		file := "version: 1\ntitle: T\naccess: { mode: bearer }\ntools:\n  - { table: customers, operations: [" + operation + "], columns: [id, updated_at], guard: updated_at"
+		if operation == "update" {
+			file += ", write: [name]"
+		}
+		b := Build([]byte(file+" }\n"), snap, known())
+		if b.Compiled != nil || !strings.Contains(fmt.Sprint(b.Problems), "alter column updated_at type timestamptz;") {
+			t.Errorf("%s: %v", operation, b.Problems)
+		}
+	}
+}

@@ -110,6 +110,7 @@ type ColumnSchema struct {
 	Default   string   `json:"default,omitempty"`   // none (empty), constant, expression
 	Generated bool     `json:"generated,omitempty"` // generated always as (…)
 	Identity  string   `json:"identity,omitempty"`  // always, by_default or empty
+	Coarse    bool     `json:"coarse,omitempty"`    // a timestamp that keeps less than microseconds
 	Comment   string   `json:"comment,omitempty"`
 	Select    []string `json:"select"`
 	Insert    []string `json:"insert"`

@@ -173,7 +173,8 @@ create table public.articles (
   votes bigint[],
   meta jsonb,
   journey public.route,
-  odd public.odd_names
+  odd public.odd_names,
+  checked_at timestamptz(0)
 );
 alter table public.articles enable row level security;
 create policy own on public.articles to authenticated using (true);
