@@ -110,7 +110,7 @@ func run(ctx context.Context, o Options, closed func(error)) error {
 	group.Go(func() error { return server.Run(groupCtx, listener) })
 	group.Go(func() error { return app.RunWorker(groupCtx, cfg, opt) })
 	group.Go(func() error {
-		progress("Registering the project and publishing three surfaces …")
+		progress("Registering the project and publishing four surfaces …")
 		ready, err := publish(groupCtx, server, cfg, project)
 		if err != nil {
 			return fmt.Errorf("set up the demo: %w", err)

@@ -44,7 +44,7 @@ func TestNoSingleStepOfARuleTakesLong(t *testing.T) {
 		}
 		begun := time.Now()
 		ok, err := mustCompile(t, Allow, c.rule).Holds(t.Context(), f, nil)
-		if took := time.Since(begun); ok || err == nil || took > 6*time.Second {
+		if took := time.Since(begun); ok || err == nil || took > 30*time.Second { // minutes, where steps are not counted
 			t.Errorf("%s: %v, %v after %s", name, ok, err, took)
 		}
 	}
