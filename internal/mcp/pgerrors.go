@@ -82,14 +82,15 @@ func in(d time.Duration) string {
 
 // mayBeDone reports whether what was asked for may have been done although the
 // answer is an error: one of something in between, after the request was passed
-// on, or the Data API's that its database went away under it. Every other error
-// of the Data API undoes all that came before it.
+// on, or the Data API's that its database went away under it (one that is shut
+// down while it waits for its standby has committed). Every other error of the
+// Data API undoes all that came before it.
 func mayBeDone(e *supabase.Error) bool {
 	if e.Gateway {
 		return e.Status < 400 || e.Status == http.StatusRequestTimeout || e.Status >= 500
 	}
 	switch {
-	case e.Code == "PGRST001", e.Code == "40003", e.Code == "57P02", strings.HasPrefix(e.Code, "08"):
+	case e.Code == "PGRST001", e.Code == "40003", e.Code == "57P01", e.Code == "57P02", strings.HasPrefix(e.Code, "08"):
 		return true
 	}
 	return false
@@ -245,9 +246,17 @@ func explainWrite(t *toolCall, e *supabase.Error) *toolError {
 	return nil
 }
 
+// Bounds of what is compared to name an argument: a caller can make both the
+// database's message and a list as long as a body.
+const (
+	maxCompared       = 8 << 10 // bytes of the message
+	maxComparedValues = 1000    // of one list
+)
+
 // badValue names the argument that the database could not read. Its message is
 // only compared with what the caller gave, never passed on.
 func badValue(t *toolCall, message string) *toolError {
+	message = message[:min(len(message), maxCompared)]
 	told := &toolError{kind: fault.Invalid.String(), detail: "A value is not of the kind the app's data has. Change it and call again."}
 	typed := t.typedArguments()
 	for _, a := range typed {
@@ -351,7 +360,8 @@ func (l *typedList) add(name, sqlType string) {
 	}
 	a := typedArgument{path: append(slices.Clip(l.below), name), sqlType: sqlType, values: []string{stringOf(value)}}
 	if value[0] == '[' {
-		for _, v := range elements(value) {
+		list := elements(value)
+		for _, v := range list[:min(len(list), maxComparedValues)] {
 			a.values = append(a.values, stringOf(v))
 		}
 	}

@@ -128,7 +128,7 @@ func (t *toolCall) madeBefore(ctx context.Context, plan *surfaces.CreatePlan, ke
 	switch {
 	case err == nil:
 		return t.rowWritten(madeText, columns, plan.Key, body), nil
-	case slices.ContainsFunc(plan.Dedupe.Constraints, func(name string) bool { return strings.Contains(e.Message, name) }):
+	case slices.ContainsFunc(plan.Dedupe.Constraints, func(name string) bool { return strings.Contains(e.Message, `"`+name+`"`) }):
 		return t.rowWritten(madeText, nil, nil, nil), nil
 	}
 	return nil, failure

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
@@ -25,6 +26,9 @@ func (t *toolCall) several(many *surfaces.Many, other string) ([]supabase.Condit
 	}
 	where := make([]supabase.Condition, len(filters))
 	for i, f := range filters {
+		if op := f.filter.Operator; (op == "like" || op == "ilike") && strings.Contains(f.values[0], "*") {
+			return nil, invalid(f.filter.Argument, "must not hold *: the app's Data API takes it for any character, so that other rows would match, too")
+		}
 		where[i] = f.condition()
 	}
 	if !supabase.Narrows(where) {

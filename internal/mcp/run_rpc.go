@@ -47,8 +47,11 @@ func (t *toolCall) rpc(ctx context.Context, plan *surfaces.RPCPlan) (*page, erro
 		return nil, err
 	}
 	p, err := t.within(t.rpcPage(plan.Returns, answer.Body))
-	if p == nil && err == nil {
+	switch {
+	case p == nil && err == nil:
 		err = t.rpcTooLarge(plan)
+	case (errors.Is(err, errShape) || errors.Is(err, errColumns)) && !plan.ReadOnly:
+		err = &toolError{kind: kindOutOfDate, detail: "The call was made, and its effects stand, but its answer cannot be shown: it is not of the form that this tool declares. Do not repeat it just to see the answer. The app's owner must publish its surface again."}
 	}
 	return p, err
 }

@@ -100,6 +100,7 @@ func TestAWriteThatMayBeDoneIsNeverTriedAgain(t *testing.T) {
 		"a lost database":         &supabase.Error{Status: 503, Code: "PGRST001"},
 		"a broken connection":     &supabase.Error{Status: 503, Code: "08006"},
 		"a crash of the database": &supabase.Error{Status: 500, Code: "57P02"},
+		"a database shut down":    &supabase.Error{Status: 503, Code: "57P01"},
 	} {
 		for name, k := range everyWrite {
 			got := runTool(t, newTestRunner(t, ending(supabase.Answer{}, err)), runCall(), k.tool(), k.arguments)
