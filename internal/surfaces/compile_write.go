@@ -130,7 +130,7 @@ func (b *tableTool) byDefault(w *write) writeSpecs {
 	var names []string
 	for _, t := range b.spec.Columns {
 		c := b.rel.column(t.Value)
-		if c == nil || b.offLimits(w, c) != "" || b.setSomewhere(c.Name) || b.guards(c.Name) || !b.allMay(c, commandOf(w.op.Operation)) {
+		if c == nil || b.offLimits(w, c) != "" || w.op.Operation == opUpdate && slices.Contains(b.rel.PrimaryKey, c.Name) || b.setSomewhere(c.Name) || b.guards(c.Name) || !b.allMay(c, commandOf(w.op.Operation)) {
 			continue
 		}
 		specs = append(specs, WriteSpec{ArgumentSpec: ArgumentSpec{Name: t, at: t.at}})
@@ -349,6 +349,9 @@ func (b *tableTool) setSource(s SetSpec, c *ColumnSchema) {
 		b.errorf(s.at, "set reads claims, which callers of %s do not have: take another source", strings.Join(values(a.Modes), " and "))
 	case len(s.Claim) > 0:
 		b.emailClaim(s.Claim, s.at)
+		if a.external() && len(s.Claim) == 1 && s.Claim[0] == "sub" {
+			b.warnf(s.at, "sub is a subject of %s, which is no user of the project even where a user's id is the same text: the row may seem to be that user's", a.Issuer.Value)
+		}
 	case len(s.Context) > 0 && b.file.Context == nil:
 		b.errorf(s.at, "set reads context, and the file does not say where it comes from: write context: { rpc: … } beside access")
 	case s.Value != nil:

@@ -86,6 +86,7 @@ func (c *compiler) lint() {
 	c.lintDirect()
 	c.lintSiblings()
 	c.lintBearer()
+	c.lintScopes()
 	if c.file.Access.has(ModePublic) && !c.file.Access.only(ModePublic) && !c.anyPublic() {
 		c.warnf(modeAt(c.file.Access, ModePublic), "mode public is on, but no tool is marked public: true, so a caller without a token sees nothing")
 	}
@@ -123,6 +124,30 @@ func (c *compiler) lintBearer() {
 		if scopes := t.scopes(); len(scopes) > 0 {
 			c.warnf(scopes[0].at, "scopes limit no caller here: sessions of the app (mode bearer) have none and need none; write an allow rule, or let Row Level Security decide")
 			return
+		}
+	}
+}
+
+// lintScopes warns of an operation that writes and needs no scope, beside one of
+// the same table that does: scopes by operation are soon incomplete.
+func (c *compiler) lintScopes() {
+	for _, t := range c.file.Tools {
+		if t.Table == nil {
+			continue
+		}
+		var scoped, open []string
+		var at place
+		for _, o := range t.Table.By {
+			switch {
+			case !changes(o.Operation):
+			case len(o.Scopes) == 0:
+				open = append(open, o.Operation)
+			default:
+				scoped, at = append(scoped, o.Operation), o.Scopes[0].at
+			}
+		}
+		if len(scoped) > 0 && len(open) > 0 {
+			c.warnf(at, "%s needs a scope, and %s of the same table does not: if that is not meant, give scopes for each operation that writes", sentenceList(scoped), sentenceList(open))
 		}
 	}
 }
