@@ -1,6 +1,7 @@
 package surfaces
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -127,4 +128,167 @@ func TestNamesMadeToCostAreLookedUpSoon(t *testing.T) {
 		}
 	})
 	soon(t, "a drift of everything", func() { Posture(snap, nil); Offerable(snap) })
+}
+
+// TestAnEmbedNeverRunsAFunction: the Data API takes a function of the table's
+// row for the relation of its name, before every foreign key, and one that is
+// SECURITY DEFINER returns rows past Row Level Security.
+func TestAnEmbedNeverRunsAFunction(t *testing.T) {
+	t.Parallel()
+	file := func(embed string) []byte {
+		return []byte(hostileHead + "  - table: teams\n    operations: [list]\n    columns: [id]\n    embed:\n      e: { " + embed + " }\n")
+	}
+	row := func(table string) []FunctionArgument {
+		return []FunctionArgument{{Name: "t", Type: TypeRef{Schema: "public", Name: table}}}
+	}
+	matches := FunctionReturns{Type: TypeRef{Schema: "public", Name: "matches"}, Set: true, Row: true}
+	for name, c := range map[string]struct {
+		embed    string
+		function FunctionSchema
+		refused  bool
+	}{
+		"in place of a foreign key": {"table: matches, via: home_team, columns: [id]", FunctionSchema{Name: "matches", Arguments: row("teams"), Returns: matches}, true},
+		"in place of a self reference": {"table: teams, kind: one, columns: [id]",
+			FunctionSchema{Name: "parent_id", Arguments: row("teams"), Returns: FunctionReturns{Type: TypeRef{Schema: "public", Name: "teams"}, Row: true}}, true},
+		"of another table":  {"table: matches, via: home_team, columns: [id]", FunctionSchema{Name: "matches", Arguments: row("articles"), Returns: matches}, false},
+		"of another name":   {"table: matches, via: home_team, columns: [id]", FunctionSchema{Name: "played", Arguments: row("teams"), Returns: matches}, false},
+		"of no row at all":  {"table: matches, via: home_team, columns: [id]", FunctionSchema{Name: "matches", Arguments: row("teams"), Returns: FunctionReturns{Type: TypeRef{Schema: "pg_catalog", Name: "int4"}}}, false},
+		"of several values": {"table: matches, via: home_team, columns: [id]", FunctionSchema{Name: "matches", Arguments: append(row("teams"), row("teams")...), Returns: matches}, false},
+	} {
+		snap := loadSnapshot(t)
+		c.function.Schema, c.function.Volatility, c.function.SecurityDefiner = "public", VolatilityStable, true
+		snap.Functions = append(snap.Functions, c.function)
+		b := Build(file(c.embed), snap, known())
+		if got := b.Compiled == nil; got != c.refused || c.refused && !mentions(b.Problems, 9, "runs the function public."+c.function.Name) {
+			t.Errorf("%s: refused %t, %v", name, got, b.Problems)
+		}
+	}
+}
+
+// TestAForeignKeyThatTheDataAPIConfusesIsNotEmbedded: a hint is the name of a
+// foreign key or its column, so that a name like another's column means both,
+// and every call would fail.
+func TestAForeignKeyThatTheDataAPIConfusesIsNotEmbedded(t *testing.T) {
+	t.Parallel()
+	const file = hostileHead + "  - table: teams\n    operations: [list]\n    columns: [id]\n    embed:\n      e: { table: matches, via: matches_home_team_fkey, columns: [id] }\n"
+	snap := loadSnapshot(t)
+	mustBuild(t, file, snap)
+	keys := relationOf(t, snap, "matches").ForeignKeys
+	for i := range keys {
+		if keys[i].Name == "matches_home_team_fkey" {
+			keys[i].Name = "away_team"
+		}
+	}
+	b := Build([]byte(edited(t, file, "via: matches_home_team_fkey", "via: home_team")), snap, known())
+	if b.Compiled != nil || !mentions(b.Problems, 9, "cannot tell them apart") {
+		t.Errorf("%v", b.Problems)
+	}
+
+	const self = hostileHead + "  - table: staff\n    operations: [list]\n    columns: [id]\n    embed:\n      boss: { table: staff, kind: one, columns: [id] }\n"
+	mustBuild(t, self, snap)
+	staff := relationOf(t, snap, "staff")
+	staff.ForeignKeys = append(staff.ForeignKeys, ForeignKey{Name: "again", Columns: []string{"manager_id"}, ReferencedSchema: "public", ReferencedName: "customers", ReferencedColumns: []string{"id"}})
+	if b := Build([]byte(self), snap, known()); b.Compiled != nil || !mentions(b.Problems, 9, "cannot tell them apart") {
+		t.Errorf("%v", b.Problems)
+	}
+}
+
+// TestNothingIsOfferedThatPostgresCannotCompare: a point has no order and no
+// equal, so each call with such an argument would fail.
+func TestNothingIsOfferedThatPostgresCannotCompare(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []string{"point", "xml", "polygon", "jsonpath"} {
+		snap := loadSnapshot(t)
+		relationOf(t, snap, "customers").column("label").Type = TypeRef{Schema: catalogSchema, Name: typ}
+		relationOf(t, snap, "matches").column("played_on").Type = TypeRef{Schema: catalogSchema, Name: typ}
+		for keys, words := range map[string]string{
+			"columns: [id, label], order: [label]": "cannot be ordered by", "columns: [id, label], filters: { label: [eq] }": "eq does not work",
+			"columns: [id, label], filters: { label: [gt] }": "gt does not work", "columns: [id, label], filters: { label: [in] }": "in does not work",
+			"columns: [id, label], filters: { label: [isdistinct] }": "isdistinct does not work",
+		} {
+			b := Build([]byte(hostileHead+"  - { table: customers, operations: [list], "+keys+" }\n"), snap, known())
+			if b.Compiled != nil || !mentions(b.Problems, 5, words) {
+				t.Errorf("%s %s: %v", typ, keys, b.Problems)
+			}
+		}
+		for _, keys := range []string{"columns: [id, label]", "columns: [id, label], filters: { label: [is] }"} {
+			mustBuild(t, hostileHead+"  - { table: customers, operations: [list], "+keys+" }\n", snap)
+		}
+		b := Build([]byte(hostileHead+"  - table: teams\n    operations: [list]\n    columns: [id]\n    embed:\n      e: { table: matches, via: home_team, columns: [id], order: [played_on] }\n"), snap, known())
+		if b.Compiled != nil || !mentions(b.Problems, 9, "cannot be ordered by") {
+			t.Errorf("%s: %v", typ, b.Problems)
+		}
+	}
+}
+
+// TestTypesNamedLikePostgresOwnAreNotTakenForThem: an app's enum may be named
+// date, and has labels all the same.
+func TestTypesNamedLikePostgresOwnAreNotTakenForThem(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"date", "interval", "int8", "uuid", "text", "point", "jsonb", "numeric"} {
+		snap := loadSnapshot(t)
+		snap.Enums = append(snap.Enums, EnumType{Schema: "public", Name: name, Labels: []string{"soon", "late"}})
+		relationOf(t, snap, "customers").column("status").Type = TypeRef{Schema: "public", Name: name}
+		c := mustBuild(t, hostileHead+"  - { table: customers, operations: [list], columns: [id, status], filters: { status: [eq, gt] }, order: [status] }\n", snap)
+		var in shape
+		if err := json.Unmarshal(c.Tools[0].Input, &in); err != nil {
+			t.Fatal(err)
+		}
+		if s := in.Properties["status"]; s.Type != "string" || len(s.Enum) != 2 || s.Pattern != "" || strings.Contains(s.Description, "(") {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if got := c.Tools[0].List.Filters[0].Column; got.SQLType != "public."+name || got.JSON != JSONString || got.AsText {
+			t.Errorf("%s: %+v", name, got)
+		}
+		b := Build([]byte(hostileHead+"  - { table: customers, operations: [list], columns: [id, status], filters: { status: [like] } }\n"), snap, known())
+		if b.Compiled != nil || !mentions(b.Problems, 5, "like does not work") {
+			t.Errorf("%s: %v", name, b.Problems)
+		}
+
+		snap = loadSnapshot(t)
+		snap.Composites = append(snap.Composites, CompositeType{Schema: "public", Name: name, Attributes: []Attribute{{Name: "a", Type: TypeRef{Schema: catalogSchema, Name: "int8"}}}})
+		relationOf(t, snap, "customers").column("status").Type = TypeRef{Schema: "public", Name: name}
+		c = mustBuild(t, hostileHead+"  - { table: customers, operations: [get, create], columns: [id, status], write: [status, name, organization_id] }\n", snap)
+		var create shape
+		if err := json.Unmarshal(c.Tools[1].Input, &create); err != nil {
+			t.Fatal(err)
+		}
+		if s := create.Properties["status"]; s.Type != "object" || s.Properties["a"] == nil {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestCompositesMadeToCostAreRefusedSoon: a type of many attributes, in many
+// columns of many tools.
+func TestCompositesMadeToCostAreRefusedSoon(t *testing.T) {
+	t.Parallel()
+	for name, attributes := range map[string]string{
+		"of itself":            repeated(60, `{"name":"a%d","type":{"schema":"public","name":"w"}}`),
+		"of the largest names": repeated(190, `{"name":"`+strings.Repeat("n", 55)+`%d","type":{"schema":"pg_catalog","name":"timestamptz"}}`),
+	} {
+		const columns = 60
+		snap, err := ParseSnapshot(hostileSnapshot(`"schemas":[{"name":"public","usage":["authenticated"]}],"roles":[{"name":"authenticated"}],
+			"composites":[{"schema":"public","name":"w","attributes":[` + attributes + `]}],
+			"relations":[{"schema":"public","name":"t","kind":"table","rls":true,"policies":1,"primary_key":["id"],"delete":["authenticated"],"columns":[
+				{"name":"id","type":{"schema":"pg_catalog","name":"uuid"},"not_null":true,"default":"expression","select":["authenticated"],"insert":["authenticated"],"update":["authenticated"]},` +
+			repeated(columns, `{"name":"c%d","type":{"schema":"public","name":"w"},"select":["authenticated"],"insert":["authenticated"],"update":["authenticated"]}`) + `]}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for i := range columns {
+			list = append(list, fmt.Sprintf("c%d", i))
+		}
+		var file strings.Builder
+		file.WriteString(hostileHead)
+		for i := 0; i < 66 && file.Len() < MaxFileBytes-3000; i++ {
+			fmt.Fprintf(&file, "  - { table: t, operations: [get, create, update], columns: [id, %s], name: t%d }\n", strings.Join(list, ", "), i)
+		}
+		soon(t, name, func() {
+			if _, problems := Compile([]byte(file.String()), snap, ProjectFacts{}); !HasErrors(problems) {
+				t.Errorf("%s was accepted", name)
+			}
+		})
+	}
 }

@@ -84,6 +84,9 @@ func (c *compiler) withoutSnapshot() {
 
 func (c *compiler) tools() {
 	for _, t := range c.file.Tools {
+		if c.weight > maxSchemaBytes {
+			return // refused, and more of it would only take time
+		}
 		c.publicRules(t)
 		if t.Table != nil {
 			c.table(t)

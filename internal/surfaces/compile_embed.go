@@ -112,6 +112,9 @@ func (b *tableTool) embed(s *EmbedSpec) (embedded, bool) {
 	if l.self {
 		b.selfReference(&e)
 	}
+	if f := b.computed(e.plan.Target); f != nil {
+		b.errorf(s.at, "the Data API runs the function %s in place of any foreign key between %s and %s, so other rows could come than the foreign key says: rename the function, or leave this embed out", signature(f), b.shown, shown)
+	}
 	if e.plan.Target == "count" {
 		b.errorf(s.at, "the Data API takes count for a function, so nothing of that name can be embedded: rename it in the database")
 	}
@@ -144,8 +147,8 @@ func (b *tableTool) link(s *EmbedSpec, rel *RelationSchema, shown string) (link,
 		return l.many != (s.Kind.Value == embedMany)
 	})
 	switch {
-	case len(fits) == 1 && !fits[0].self && slices.ContainsFunc(all, func(l link) bool { return l.key != fits[0].key && l.key.Name == fits[0].key.Name }):
-		b.errorf(s.at, "two foreign keys between %s and %s are named %s, and the Data API tells them apart by name: rename one", b.shown, shown, quoteName(fits[0].key.Name))
+	case len(fits) == 1 && !fits[0].self && slices.ContainsFunc(all, func(l link) bool { return l.key != fits[0].key && l.key.goesBy(fits[0].key.Name) }):
+		b.errorf(s.at, "two foreign keys between %s and %s go by %s, the name of one and the name or column of the other, and the Data API cannot tell them apart: rename one", b.shown, shown, quoteName(fits[0].key.Name))
 		return link{}, false
 	case len(fits) == 1:
 		return fits[0], true
@@ -165,6 +168,27 @@ func (b *tableTool) link(s *EmbedSpec, rel *RelationSchema, shown string) (link,
 	}
 	b.errorf(s.at, "%d foreign keys could be meant, so %s: %s", len(fits), how, linkList(fits))
 	return link{}, false
+}
+
+// goesBy reports whether the Data API takes a word for this foreign key: its
+// name, or its only column.
+func (k *ForeignKey) goesBy(word string) bool {
+	return k.Name == word || slices.Equal(k.Columns, []string{word})
+}
+
+// computed is the function that the Data API takes for the relation of that
+// name: one that takes a row of the table which is read, and returns rows. It
+// counts before every foreign key; nil where there is none.
+func (b *tableTool) computed(target string) *FunctionSchema {
+	for _, f := range b.ix.functions[b.rel.Schema+"."+target] {
+		if len(f.Arguments) != 1 || !f.Returns.Row {
+			continue
+		}
+		if t := f.Arguments[0].Type; !t.Array && t.Schema == b.rel.Schema && t.Name == b.rel.Name {
+			return f
+		}
+	}
+	return nil
 }
 
 func linkList(all []link) string {
@@ -187,6 +211,10 @@ func (b *tableTool) selfReference(e *embedded) {
 	columns := e.link.key.Columns
 	if len(columns) != 1 {
 		b.errorf(e.spec.at, "the foreign key %s is of several columns, and the Data API cannot tell its two directions apart", quoteName(e.link.key.Name))
+		return
+	}
+	if slices.ContainsFunc(b.rel.ForeignKeys, func(k ForeignKey) bool { return k.Name != e.link.key.Name && k.goesBy(columns[0]) }) {
+		b.errorf(e.spec.at, "another foreign key goes by %s, too, and the Data API cannot tell them apart", quoteName(columns[0]))
 		return
 	}
 	if e.rel.unique(columns) {

@@ -156,7 +156,7 @@ func (b *tableTool) operatorFits(op Text, c *ColumnSchema, v value) bool {
 	case "ov":
 		fits = v.listable()
 	default:
-		fits = v.json != JSONArray && v.json != JSONAny
+		fits = v.json != JSONArray && v.json != JSONAny && !unordered[v.sql] // nor do these have an equal that a person means
 	}
 	if !fits {
 		b.errorf(op.at, "the operator %s does not work on %s, which is of type %s", op.Value, quoteName(c.Name), v.sql)

@@ -21,8 +21,8 @@ func newNesting() nesting { return nesting{left: ptr(maxAttributes)} }
 // deep, within itself, too large, or has names that clients refuse, is an
 // object of anything, and says of what.
 func (t *rowType) object(in nesting, s *schema, of func(string, value, nesting) *schema) *schema {
-	plain := !slices.ContainsFunc(t.attributes, func(a Attribute) bool { return !argumentName.MatchString(a.Name) })
-	if !plain || len(t.attributes) == 0 || len(in.path) >= maxNesting || slices.Contains(in.path, t.key) || *in.left < len(t.attributes) {
+	odd := func(a Attribute) bool { return !argumentName.MatchString(a.Name) }
+	if len(t.attributes) == 0 || len(in.path) >= maxNesting || *in.left < len(t.attributes) || slices.Contains(in.path, t.key) || slices.ContainsFunc(t.attributes, odd) {
 		return &schema{Type: "object", Description: "An object of the database type " + oneLine(t.key, 128) + "."}
 	}
 	*in.left -= len(t.attributes)

@@ -31,7 +31,7 @@ func TestDigestIgnoresHowAFileIsWritten(t *testing.T) {
 	for name, src := range map[string]string{
 		"comments, quotes and blank lines": strings.NewReplacer("title: CRM", "# the title\n\ntitle: \"CRM\"  # here", "version: 1", "---\nversion: 1").Replace(digestFile),
 		"another order of keys": `tools:
-  - filters: { name: [ilike], status: [eq, in] }
+  - filters: { name: [ilike], status: [in, eq] }
     columns:
       - id
       - name

@@ -2,7 +2,9 @@ package surfaces
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 )
 
 // FileVersion is the version of the surface file format this version reads.
@@ -178,10 +180,15 @@ type FilterSpec struct {
 
 type filterSpecs []FilterSpec
 
-// MarshalJSON writes an object by column, so that order does not count.
+// MarshalJSON writes an object by column, so that order does not count, nor
+// that of operators.
 func (s filterSpecs) MarshalJSON() ([]byte, error) {
 	m := make(map[string]FilterSpec, len(s))
 	for _, f := range s {
+		f.Operators = slices.Clone(f.Operators)
+		slices.SortFunc(f.Operators, func(x, y Text) int {
+			return cmp.Compare(slices.Index(filterOperators, x.Value), slices.Index(filterOperators, y.Value))
+		})
 		m[f.Column.Value] = f
 	}
 	return marshal(m)

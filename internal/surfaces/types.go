@@ -41,16 +41,32 @@ func (ix *index) typeOf(t TypeRef) value {
 		return catalogType(t.Name)
 	}
 	if labels, ok := ix.enums[t.Schema+"."+t.Name]; ok {
-		return value{sql: t.Name, json: JSONString, labels: labels}
+		return value{sql: ownName(t), json: JSONString, labels: labels}
 	}
 	if t.Name == "citext" {
 		return value{sql: t.Name, json: JSONString}
 	}
-	v := value{sql: t.Name, json: JSONAny, opaque: true}
+	v := value{sql: ownName(t), json: JSONAny, opaque: true}
 	if attributes, ok := ix.composites[t.Schema+"."+t.Name]; ok {
 		v.row = &rowType{ix: ix, key: t.Schema + "." + t.Name, attributes: attributes}
 	}
 	return v
+}
+
+// builtin are Postgres's own types of which more is known than how they travel.
+var builtin = map[string]bool{
+	"int2": true, "int4": true, "int8": true, "numeric": true, "float4": true, "float8": true, "bool": true, "uuid": true, "bytea": true,
+	"text": true, "varchar": true, "bpchar": true, "name": true, "json": true, "jsonb": true, "tsvector": true,
+	"date": true, "timestamp": true, "timestamptz": true, "time": true, "timetz": true, "interval": true,
+}
+
+// ownName is the name of a type that is none of Postgres's own: with its schema
+// where it would be taken for one.
+func ownName(t TypeRef) string {
+	if builtin[t.Name] || unordered[t.Name] {
+		return t.Schema + "." + t.Name
+	}
+	return t.Name
 }
 
 func catalogType(name string) value {
@@ -80,9 +96,10 @@ func (v value) isText() bool {
 	return false
 }
 
-// ordered reports whether "greater than" makes sense to a person.
+// ordered reports whether "greater than" makes sense to a person, and Postgres
+// knows it.
 func (v value) ordered() bool {
-	return v.json == JSONString || v.json == JSONInteger || v.json == JSONNumber
+	return (v.json == JSONString || v.json == JSONInteger || v.json == JSONNumber) && !unordered[v.sql]
 }
 
 // listable reports whether lists of it can be compared: an array of plain
