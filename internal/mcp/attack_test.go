@@ -13,6 +13,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -241,5 +242,76 @@ func TestAFullSurfaceSaysSo(t *testing.T) {
 	}
 	if err := l.enter(listener{CallerKey: oauth.CallerKey{Surface: id.New[id.SurfaceKind](), Mode: oauth.ModePublic}}); err != nil {
 		t.Errorf("another surface: %v", err)
+	}
+}
+
+// TestIntegersThatClientsSendAsFloatsReachTheDatabaseAsDigits: JSON has one
+// kind of number, and 10.0 is an integer by JSON Schema; the database refuses
+// it as the text of one.
+func TestIntegersThatClientsSendAsFloatsReachTheDatabaseAsDigits(t *testing.T) {
+	t.Parallel()
+	small := surfaces.Column{Name: "small", SQLType: "int4", JSON: surfaces.JSONInteger}
+	p := answering(`[]`)
+	p.onChange = func(change) (supabase.Answer, error) {
+		return supabase.Answer{Status: 201, Body: []byte(`{"id":"1"}`)}, nil
+	}
+	b := setupOver(t, newTestRunner(t, p))
+	b.caller(b.surface("acme", func(_ *tenants.Endpoint, c *surfaces.Compiled) {
+		list := listTool()
+		list.List.Filters = []surfaces.Filter{
+			{Argument: "small", Column: small, Operator: "eq"}, {Argument: "small_in", Column: small, Operator: "in"},
+			{Argument: "id_gt", Column: idColumn, Operator: "gt"}, {Argument: "status", Column: statusColumn, Operator: "eq"},
+		}
+		list.Input = []byte(`{"type":"object","properties":{"small":{"type":"integer"},"small_in":{"type":"array","items":{"type":"integer"}},"id_gt":{"anyOf":[{"type":"integer"},{"type":"string"}]},"status":{"type":"string"}}}`)
+		update := &surfaces.Tool{Name: "update", Budget: 4096, Result: surfaces.ResultHybrid, Update: &surfaces.UpdatePlan{
+			Relation: list.List.Relation, Columns: []surfaces.Column{idColumn}, Key: []surfaces.Column{idColumn}, Patch: "patch",
+			Values: writes(small, statusColumn, surfaces.Column{Name: "data", SQLType: "jsonb", JSON: surfaces.JSONAny}),
+		}}
+		update.Input = []byte(`{"type":"object","properties":{"id":{"anyOf":[{"type":"integer"},{"type":"string"}]},"patch":{"type":"object","properties":{"small":{"type":"integer"},"status":{"type":"string"},"data":{}}}}}`)
+		c.Tools = []surfaces.Tool{*list, *update}
+	}), "alice", "alice")
+	call := func(tool, arguments string) {
+		t.Helper()
+		if body := bodyOf(t, b.send(modern("tools/call", tool, `"name":"`+tool+`","arguments":`+arguments).as("alice"))); strings.Contains(body, `"isError":true`) {
+			t.Errorf("%s: %s", arguments, body)
+		}
+	}
+	call("customers_list", `{"small":10.0,"small_in":[1e1, 2, -3.00],"id_gt":9007199254740993.0,"status":"1.0"}`)
+	got := fmt.Sprint(p.selects[0].Where[0].Value, p.selects[0].Where[1].Values, p.selects[0].Where[2].Value, " ", p.selects[0].Where[3].Value)
+	if got != "10[10 2 -3]9007199254740993 1.0" {
+		t.Errorf("asked for %s", got)
+	}
+	call("update", `{"id":7.0,"patch":{"small":1.0E+2,"status":"1.0","data":{"small":1.0}}}`)
+	if q := p.changes[0].change; q.Where[0].Value != "7" || string(q.Patch) != `{"small":100,"status":"1.0","data":{"small":1.0}}` {
+		t.Errorf("changed %+v to %s", q.Where, q.Patch)
+	}
+	for given, want := range map[string]string{
+		`10`: `10`, `10.0`: `10`, `-0.0`: `0`, `1.5`: `1.5`, `"10.0"`: `"10.0"`, `null`: `null`, `true`: `true`, `1e-400`: `1e-400`, `0e5`: `0`, `{"a":1.0}`: `{"a":1.0}`,
+	} {
+		if got := string(wholeNumber([]byte(given))); got != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}
+
+// TestFiltersTooLongForAnAddress: they travel in one, which what stands before
+// a project bounds. A model that is told to try again in a moment does so for
+// ever.
+func TestFiltersTooLongForAnAddress(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge} {
+		p := failing(&supabase.Error{Status: status, Gateway: true, Rows: -1})
+		if got := runTool(t, newTestRunner(t, p), runCall(), listTool(), `{"status":"x"}`); got.kind() != "invalid" || !strings.Contains(got.text, "shorter") {
+			t.Errorf("%d: %s", status, got.text)
+		}
+	}
+	p := answering(`[]`)
+	long := `["` + strings.Repeat(strings.Repeat("n", 999)+`","`, 99) + `n"]`
+	if got := runTool(t, newTestRunner(t, p), runCall(), listTool(), `{"status_in":`+long+`}`); got.kind() != "invalid" || len(p.selects) != 0 {
+		t.Errorf("a list of a hundred long values: %s, asked %d times", got.text, len(p.selects))
+	}
+	ids := `["` + strings.Repeat(`a11ce000-0000-4000-8000-00000000000a","`, 99) + `x"]`
+	if got := runTool(t, newTestRunner(t, p), runCall(), listTool(), `{"status_in":`+ids+`}`); got.isError || len(p.selects) != 1 {
+		t.Errorf("a list of a hundred ids: %s", got.text)
 	}
 }

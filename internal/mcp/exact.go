@@ -20,11 +20,31 @@ type spelling func(value []byte) []byte
 // spellings are those of types whose values can be written in several ways:
 // bigint and numeric travel as text, since no double holds them all, and clients
 // may send a number as well.
-var spellings = map[string]spelling{"int8": exactNumber, "numeric": exactNumber, "uuid": lowerText}
+// To char(n), space at the end is none.
+var spellings = map[string]spelling{"int8": exactNumber, "numeric": exactNumber, "uuid": lowerText, "bpchar": withoutPadding}
+
+// maxSpelled bounds arguments in one spelling, in bytes: a number of five
+// characters can have 400 digits, and a body holds a hundred thousand of them.
+const maxSpelled = 4 * maxBody
+
+// wholeSpellings are those of integers. JSON has one kind of number, so clients
+// send 10.0 or 1e1 for ten, which is an integer by JSON Schema and none for the
+// database.
+var wholeSpellings = map[string]spelling{"int2": wholeNumber, "int4": wholeNumber, "int8": wholeNumber}
 
 // exactArguments are the arguments of a tool that can be spelt in several ways.
 func exactArguments(spec *surfaces.Tool) map[string]spelling {
-	names := exactNames{}
+	return spelledArguments(spec, spellings)
+}
+
+// wholeArguments are the arguments of a tool that are integers.
+func wholeArguments(spec *surfaces.Tool) map[string]spelling {
+	return spelledArguments(spec, wholeSpellings)
+}
+
+// spelledArguments are the arguments of a tool whose types have spellings.
+func spelledArguments(spec *surfaces.Tool, of map[string]spelling) map[string]spelling {
+	names := exactNames{found: map[string]spelling{}, of: of}
 	switch {
 	case spec.RPC != nil:
 		for _, a := range spec.RPC.Arguments {
@@ -40,33 +60,42 @@ func exactArguments(spec *surfaces.Tool) map[string]spelling {
 		plan := spec.Update
 		names.columns(plan.Key)
 		names.row(plan.Guard, plan.Many)
-		inside := exactNames{}
+		inside := exactNames{found: map[string]spelling{}, of: of}
 		inside.values(plan.Values)
-		if len(inside) > 0 {
-			names[plan.Patch] = func(patch []byte) []byte { return canonical(patch, inside) }
+		if len(inside.found) > 0 {
+			names.found[plan.Patch] = func(patch []byte) []byte {
+				spelt, unread := canonical(patch, inside.found)
+				if unread != "" {
+					return nil
+				}
+				return spelt
+			}
 		}
 	case spec.Delete != nil:
 		names.columns(spec.Delete.Key)
 		names.row(spec.Delete.Guard, spec.Delete.Many)
 	}
-	if len(names) == 0 {
+	if len(names.found) == 0 {
 		return nil
 	}
-	return names
+	return names.found
 }
 
 // spellingOf is the type's, and an array's elements'; nil where values are
 // written in one way only.
-func spellingOf(sqlType string) spelling {
-	return spellings[strings.TrimSuffix(sqlType, "[]")]
+func spellingOf(sqlType string) spelling { return spellings[elementType(sqlType)] }
+
+func elementType(sqlType string) string { return strings.TrimSuffix(sqlType, "[]") }
+
+// exactNames gathers arguments with the spellings of their types.
+type exactNames struct {
+	found map[string]spelling
+	of    map[string]spelling // by type
 }
 
-// exactNames are arguments with their spellings.
-type exactNames map[string]spelling
-
 func (n exactNames) note(name, sqlType string) {
-	if spell := spellingOf(sqlType); spell != nil {
-		n[name] = spell
+	if spell := n.of[elementType(sqlType)]; spell != nil {
+		n.found[name] = spell
 	}
 }
 
@@ -78,6 +107,10 @@ func (n exactNames) columns(list []surfaces.Column) {
 
 func (n exactNames) filters(list []surfaces.Filter) {
 	for _, f := range list {
+		switch f.Operator {
+		case "is", "like", "ilike": // their values are not of the column's type
+			continue
+		}
 		n.note(f.Argument, f.Column.SQLType)
 	}
 }
@@ -99,19 +132,20 @@ func (n exactNames) row(guard *surfaces.Guard, many *surfaces.Many) {
 }
 
 // canonical writes such arguments in one spelling, so that what decides compares
-// what the database will: "007", 7 and 7.0 are the text "7". One that cannot be
-// read is left out, and what reads it refuses. The arguments are valid under the
-// tool's schema.
-func canonical(arguments []byte, exact map[string]spelling) []byte {
+// what the database will: "007", 7 and 7.0 are the text "7". unread names one
+// that cannot be written so, if there is any: the call must be refused then, since
+// what decides would take it for absent, and the database might read it. The
+// arguments are valid under the tool's schema.
+func canonical(arguments []byte, exact map[string]spelling) (spelt []byte, unread string) {
 	if len(exact) == 0 {
-		return arguments
+		return arguments, ""
 	}
 	out := []byte{'{'}
 	for _, m := range members(arguments, 0) {
 		value := arguments[m.start:m.end]
 		if spell := exact[m.key]; spell != nil {
-			if value = each(value, spell); value == nil {
-				continue
+			if value = each(value, spell); value == nil || len(out)+len(value) > maxSpelled {
+				return nil, m.key
 			}
 		}
 		if len(out) > 1 {
@@ -121,7 +155,7 @@ func canonical(arguments []byte, exact map[string]spelling) []byte {
 		out = append(out, ':')
 		out = append(out, value...)
 	}
-	return append(out, '}')
+	return append(out, '}'), ""
 }
 
 // each spells a value, null, or every element of a list.
@@ -136,7 +170,9 @@ func each(value []byte, spell spelling) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(out, element...)
+			if out = append(out, element...); len(out) > maxSpelled {
+				return nil
+			}
 		}
 		return append(out, ']')
 	}
@@ -165,10 +201,31 @@ func exactNumber(value []byte) []byte {
 	return appendString(nil, exact.FloatString(digits))
 }
 
+// wholeNumber writes a number that is an integer in digits alone; anything else
+// stays as it is.
+func wholeNumber(value []byte) []byte {
+	if len(value) > maxDigits || !bytes.ContainsAny(value, ".eE") || !isNumber(value) || !exactForm.Match(value) {
+		return value
+	}
+	whole, ok := new(big.Rat).SetString(string(value))
+	if !ok || !whole.IsInt() {
+		return value
+	}
+	return []byte(whole.Num().String())
+}
+
 func lowerText(value []byte) []byte {
 	said, ok := text(value)
 	if !ok {
 		return nil
 	}
 	return appendString(nil, strings.ToLower(said))
+}
+
+func withoutPadding(value []byte) []byte {
+	said, ok := text(value)
+	if !ok {
+		return nil
+	}
+	return appendString(nil, strings.TrimRight(said, " "))
 }

@@ -144,6 +144,9 @@ func explainGateway(e *supabase.Error) *toolError {
 	switch e.Status {
 	case http.StatusTooManyRequests:
 		return rateLimited(e)
+	case http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
+		// Reads and filters travel in the address.
+		return &toolError{kind: fault.Invalid.String(), detail: "The arguments are too long to be sent to the app, and nothing was done. Give fewer or shorter values, a few calls with some each, and call again."}
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return &toolError{kind: kindUpstream, detail: "The app's project refused the connection. The app's owner must check its publishable key; trying again does not help."}
 	}

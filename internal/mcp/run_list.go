@@ -147,11 +147,7 @@ func filterValues(f surfaces.Filter, value token) ([]string, error) {
 		if f.Column.JSON != surfaces.JSONArray {
 			return filterJSON(f, value)
 		}
-		values, err := filterList(f, value)
-		if n := lengthOf(values); err == nil && n > maxFilterBytes {
-			return nil, invalid(f.Argument, "is longer than "+strconv.Itoa(maxFilterBytes)+" bytes; give fewer or shorter values")
-		}
-		return values, err
+		return filterList(f, value)
 	case f.Operator == "is":
 		switch s := stringOf(value); s {
 		case "null", "not_null", "true", "false", "unknown":
@@ -186,6 +182,9 @@ func filterList(f surfaces.Filter, value token) ([]string, error) {
 			return nil, invalid(f.Argument, "must be a list of plain values")
 		}
 		values[i] = stringOf(v)
+	}
+	if lengthOf(values) > maxFilterBytes {
+		return nil, invalid(f.Argument, "is longer than "+strconv.Itoa(maxFilterBytes)+" bytes; give fewer or shorter values")
 	}
 	return values, nil
 }

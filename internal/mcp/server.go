@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,6 +52,7 @@ type tool struct {
 	allow   *allowRule
 	about   *policy.Tool        // what rules read of it
 	exact   map[string]spelling // arguments that rules see in one spelling
+	whole   map[string]spelling // arguments that are integers
 
 	modern *mcp.Tool // 2025-11-25 and later
 	legacy *mcp.Tool // before: no $schema
@@ -175,7 +177,7 @@ func (s *revisions) addTool(r *revision, compiler ruleCompiler, spec *surfaces.T
 	if err != nil {
 		return nil, err
 	}
-	t = &tool{spec: spec, effect: spec.Effect(), input: schema, exact: exactArguments(spec), modern: wireTool(spec)}
+	t = &tool{spec: spec, effect: spec.Effect(), input: schema, exact: exactArguments(spec), whole: wholeArguments(spec), modern: wireTool(spec)}
 	t.legacy = withoutDialect(t.modern)
 	if err := compiler.toolRules(t, r.rules); err != nil {
 		return nil, err
@@ -205,7 +207,16 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 			c.outcome.errorKind = e.Kind.String()
 			return (&toolError{kind: e.Kind.String(), detail: e.Message, issues: e.Issues}).result(c.requestID), nil
 		}
-		told, err := r.permits(ctx, c, t, canonical(arguments, t.exact))
+		arguments, unread := canonical(arguments, t.whole)
+		spelt := arguments
+		if unread == "" {
+			spelt, unread = canonical(arguments, t.exact)
+		}
+		if unread != "" {
+			c.outcome.errorKind = fault.Invalid.String()
+			return invalid(unread, "holds a value that cannot be read: write numbers plainly, with at most "+strconv.Itoa(maxDigits)+" digits").result(c.requestID), nil
+		}
+		told, err := r.permits(ctx, c, t, spelt)
 		if told == nil && err == nil {
 			told, err = r.needSet(ctx, c, t.spec)
 		}
