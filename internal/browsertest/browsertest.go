@@ -44,6 +44,16 @@ func Open(t *testing.T, limit time.Duration) context.Context {
 	return limited
 }
 
+// Look is how a page is looked at.
+type Look struct {
+	Width  int64  // of the window, in CSS pixels
+	Scheme string // light or dark
+}
+
+// Looks are those that every page is held to: a desk in daylight and a phone at
+// night. Colours are the same at every width, so that each is seen once.
+var Looks = []Look{{1440, "light"}, {390, "dark"}}
+
 // Theme makes pages see a preference for dark or light.
 func Theme(name string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {

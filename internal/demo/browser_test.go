@@ -49,20 +49,17 @@ func act(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Vo
 	}
 }
 
-// eachLook opens a page at both widths in both themes, checks it, and keeps a
-// picture of each.
+// eachLook opens a page in each look, checks it, and keeps a picture.
 func eachLook(t *testing.T, ctx context.Context, name, url string, check func(t *testing.T)) {
 	t.Helper()
-	for _, width := range []int64{1440, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme), chromedp.Navigate(url))
-			if check != nil {
-				check(t)
-			}
-			look := fmt.Sprintf("%s-%s-%d", name, scheme, width)
-			wellMade(t, ctx, look)
-			screenshot(t, ctx, look)
+	for _, look := range browsertest.Looks {
+		act(t, ctx, chromedp.EmulateViewport(look.Width, 900), browsertest.Theme(look.Scheme), chromedp.Navigate(url))
+		if check != nil {
+			check(t)
 		}
+		picture := fmt.Sprintf("%s-%s-%d", name, look.Scheme, look.Width)
+		wellMade(t, ctx, picture)
+		screenshot(t, ctx, picture)
 	}
 }
 

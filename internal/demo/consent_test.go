@@ -31,7 +31,7 @@ func TestWrittenConsentPageLeadsFromSignInToRows(t *testing.T) {
 	t.Run("hostile client", w.hostileClient)
 	t.Run("nothing asked, and framed", w.nothingAsked)
 	t.Run("what the function refuses", w.functionRefuses)
-	t.Run("every width in both themes", w.everyLook)
+	t.Run("every look", w.everyLook)
 }
 
 func (w *consentWorld) allowsByKeyboard(t *testing.T) {
@@ -323,17 +323,15 @@ func (w *consentWorld) firstParty(t *testing.T, email string) string {
 
 func (w *consentWorld) everyLook(t *testing.T) {
 	client := newMCPClient(t, w.tenant, "Claude")
-	for _, width := range []int64{1440, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			act(t, w.browser, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme))
-			w.open(t, client.begin())
-			name := fmt.Sprintf("%s-%d", scheme, width)
-			wellMade(t, w.browser, "sign-in "+name)
-			screenshot(t, w.browser, "consent-written-sign-in-"+name)
-			w.signsIn(t, standin.BobEmail, standin.CRMPassword)
-			w.shows(t, "question")
-			wellMade(t, w.browser, "question "+name)
-			screenshot(t, w.browser, "consent-written-question-"+name)
-		}
+	for _, look := range browsertest.Looks {
+		act(t, w.browser, chromedp.EmulateViewport(look.Width, 900), browsertest.Theme(look.Scheme))
+		w.open(t, client.begin())
+		name := fmt.Sprintf("%s-%d", look.Scheme, look.Width)
+		wellMade(t, w.browser, "sign-in "+name)
+		screenshot(t, w.browser, "consent-written-sign-in-"+name)
+		w.signsIn(t, standin.BobEmail, standin.CRMPassword)
+		w.shows(t, "question")
+		wellMade(t, w.browser, "question "+name)
+		screenshot(t, w.browser, "consent-written-question-"+name)
 	}
 }

@@ -109,26 +109,24 @@ func page(t *testing.T, ctx context.Context) string {
 // maxPage is the size no page may reach.
 const maxPage = 100 << 10
 
-// wellMade looks at the page as it stands, at both widths in both themes. It
+// wellMade looks at the page as it stands, in each look. It
 // must be without serious findings of axe, scroll in one direction only, and
 // stay small. A picture of each is kept where CHUMBO_TEST_SCREENSHOTS names a
 // folder.
 func wellMade(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
-	for _, width := range []int64{1440, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme))
-			at := fmt.Sprintf("people-%s-%s-%d", name, scheme, width)
-			if folder := os.Getenv("CHUMBO_TEST_SCREENSHOTS"); folder != "" {
-				if err := os.WriteFile(filepath.Join(folder, at+".png"), see(t, ctx, chromedp.FullScreenshot(100)), 0o600); err != nil {
-					t.Fatal(err)
-				}
+	for _, look := range browsertest.Looks {
+		act(t, ctx, chromedp.EmulateViewport(look.Width, 900), browsertest.Theme(look.Scheme))
+		at := fmt.Sprintf("people-%s-%s-%d", name, look.Scheme, look.Width)
+		if folder := os.Getenv("CHUMBO_TEST_SCREENSHOTS"); folder != "" {
+			if err := os.WriteFile(filepath.Join(folder, at+".png"), see(t, ctx, chromedp.FullScreenshot(100)), 0o600); err != nil {
+				t.Fatal(err)
 			}
-			if wide := see(t, ctx, chromedp.Evaluate[string](sideways)); wide != "" {
-				t.Errorf("%s scrolls sideways: %s", at, wide)
-			}
-			axe(t, ctx, at)
 		}
+		if wide := see(t, ctx, chromedp.Evaluate[string](sideways)); wide != "" {
+			t.Errorf("%s scrolls sideways: %s", at, wide)
+		}
+		axe(t, ctx, at)
 	}
 	if size := see(t, ctx, chromedp.Evaluate[int](`performance.getEntriesByType("navigation")[0]?.decodedBodySize ?? 0`)); size > maxPage {
 		t.Errorf("%s has %d bytes", name, size)

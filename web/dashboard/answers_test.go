@@ -24,11 +24,9 @@ func TestPagesThatFormsLeadToAreWellMade(t *testing.T) {
 	both := func(name, shows string) {
 		t.Helper()
 		act(t, ctx, chromedp.Query(shows))
-		for _, width := range []int64{1440, 390} {
-			for _, scheme := range []string{"light", "dark"} {
-				act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme))
-				wellMadeAsItIs(t, ctx, name)
-			}
+		for _, look := range browsertest.Looks {
+			act(t, ctx, chromedp.EmulateViewport(look.Width, 900), browsertest.Theme(look.Scheme))
+			wellMadeAsItIs(t, ctx, name)
 		}
 	}
 

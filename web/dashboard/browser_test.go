@@ -66,16 +66,14 @@ func enter(t *testing.T, ctx context.Context, base string, cookies []*http.Cooki
 // maxPage is the size no page may reach.
 const maxPage = 100 << 10
 
-// wellMade opens a page at both widths in both themes. Each must be without
+// wellMade opens a page in each look. Each must be without
 // serious findings of axe, scroll in one direction only, and stay small. A
 // picture of each is kept where CHUMBO_TEST_SCREENSHOTS names a folder.
 func wellMade(t *testing.T, ctx context.Context, name, url string) {
 	t.Helper()
-	for _, width := range []int64{1440, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			act(t, ctx, chromedp.EmulateViewport(width, 900), browsertest.Theme(scheme), chromedp.Navigate(url))
-			wellMadeAsItIs(t, ctx, fmt.Sprintf("%s-%s-%d", name, scheme, width))
-		}
+	for _, look := range browsertest.Looks {
+		act(t, ctx, chromedp.EmulateViewport(look.Width, 900), browsertest.Theme(look.Scheme), chromedp.Navigate(url))
+		wellMadeAsItIs(t, ctx, fmt.Sprintf("%s-%s-%d", name, look.Scheme, look.Width))
 	}
 }
 
