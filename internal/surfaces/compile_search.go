@@ -13,9 +13,6 @@ func (b *tableTool) search(filters []Filter) *Search {
 	if spec == nil {
 		return nil
 	}
-	if !slices.ContainsFunc(b.spec.By, func(o *OperationSpec) bool { return o.Operation == opList }) {
-		b.errorf(spec.at, "search narrows a list, and list is not among the operations: add it, or leave search out")
-	}
 	if spec.Config.Value != "" && spec.Mode.Value != SearchWeb {
 		b.errorf(spec.Config.at, "config goes with mode: web; contains looks for the text as it stands")
 	}

@@ -40,6 +40,9 @@ func (c *compiler) table(t *ToolSpec) {
 			list = b.listPlan()
 		}
 	}
+	if list == nil {
+		b.withoutList()
+	}
 	for _, o := range s.By {
 		if changes(o.Operation) {
 			b.writes = append(b.writes, b.write(o))
@@ -59,6 +62,21 @@ func (c *compiler) table(t *ToolSpec) {
 	}
 	for _, o := range s.By {
 		b.operation(o, list)
+	}
+}
+
+// withoutList tells of what would narrow or sort a list that is not offered.
+func (b *tableTool) withoutList() {
+	const unlisted = "%s a list, and list is not among the operations: add it, or leave %s out"
+	if s := b.spec.Search; s != nil {
+		b.errorf(s.at, unlisted, "search narrows", "search")
+	}
+	if len(b.spec.Order) > 0 {
+		b.warnf(b.spec.Order[0].Column.at, unlisted, "order sorts", "order")
+	}
+	many := slices.ContainsFunc(b.spec.By, func(o *OperationSpec) bool { return o.maxAffected.line > 0 })
+	if len(b.spec.Filters) > 0 && !many {
+		b.warnf(b.spec.Filters[0].Column.at, unlisted, "filters narrow", "filters")
 	}
 }
 
