@@ -28,7 +28,7 @@ func TestNumbersBeyondReckoningAreRefusedBeforeTheyAreReckonedWith(t *testing.T)
 		c.Tools[0].Input = json.RawMessage(`{"type":"object","properties":{"ids":{"type":"array","maxItems":100,"items":{"anyOf":[{"type":"integer"},{"type":"string"}]}}}}`)
 	}), "alice", "alice")
 	for _, number := range []string{"1e999999", "-1E+999999", "1e-999999", "1e401", strings.Repeat("9", 401), "0." + strings.Repeat("0", 401) + "1", "1e99999999999999999999"} {
-		numbers := strings.TrimSuffix(strings.Repeat(number+",", 500_000/len(number)), ",")
+		numbers := strings.TrimSuffix(strings.Repeat(number+",", 200_000/len(number)), ",")
 		begun := time.Now()
 		body := bodyOf(t, b.send(legacy("2025-11-25", "tools/call", `{"name":"zebra_list","arguments":{"ids":[`+numbers+`]}}`).as("alice")))
 		if took := time.Since(begun); took > 10*time.Second {

@@ -117,7 +117,7 @@ func pick1[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
 // invent makes the tables, as SQL, and the surface file over them.
 func (w *randomWorld) invent() (sql, file string) {
-	const tables, rows = 6, 24
+	const tables, rows = 4, 24
 	var s, f strings.Builder
 	s.WriteString("create type public.random_mood as enum ('sad', 'so \"so\", (x)', 'happy');\n")
 	f.WriteString("version: 1\ntitle: Random\naccess: { mode: oauth, authorization: direct }\ntools:\n")

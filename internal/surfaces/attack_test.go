@@ -45,17 +45,17 @@ func TestSnapshotsMadeToCostAreRefusedSoon(t *testing.T) {
 	function := func(args string) string {
 		return `{"schema":"public","name":"f","volatility":"stable","execute":["anon"],"returns":{"type":{"schema":"c","name":"t"}},"arguments":[` + args + `]}`
 	}
-	arguments := repeated(70_000, `{"name":"a%d","type":{"schema":"c","name":"t"}}`)
+	arguments := repeated(35_000, `{"name":"a%d","type":{"schema":"c","name":"t"}}`)
 	for name, rest := range map[string]string{
 		"arguments": schemas + `,"functions":[` + function(arguments) + `,` + function(arguments) + `]`,
-		"roles": `"schemas":[{"name":"public","usage":[` + repeated(60_000, `"r%d"`) + `]}],"roles":[` + repeated(60_000, `{"name":"r%d"}`) + `],` +
+		"roles": `"schemas":[{"name":"public","usage":[` + repeated(30_000, `"r%d"`) + `]}],"roles":[` + repeated(30_000, `{"name":"r%d"}`) + `],` +
 			`"relations":[` + repeated(5_000, `{"schema":"public","name":"t%d","kind":"table","columns":[{"name":"id","type":{"schema":"c","name":"t"},"select":["x"]}]}`) + `]`,
-		"columns":         schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","columns":[` + repeated(60_000, `{"name":"c%d","type":{"schema":"c","name":"t"}}`) + `]}]`,
-		"indexes":         schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","indexes":[` + repeated(60_000, `{"name":"i%d","keys":[]}`) + `]}]`,
-		"keys of indexes": schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","indexes":[{"name":"i","keys":[` + repeated(60_000, `{"column":"c%d"}`) + `]}]}]`,
-		"rights":          schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","columns":[{"name":"c","type":{"schema":"c","name":"t"},"select":[` + repeated(60_000, `"r%d"`) + `]}]}]`,
-		"policies":        schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","policy_roles":[` + repeated(60_000, `{"role":"r%d","commands":["select"]}`) + `]}]`,
-		"schemas":         `"schemas":[` + repeated(60_000, `{"name":"s%d","usage":[]}`) + `]`,
+		"columns":         schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","columns":[` + repeated(30_000, `{"name":"c%d","type":{"schema":"c","name":"t"}}`) + `]}]`,
+		"indexes":         schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","indexes":[` + repeated(30_000, `{"name":"i%d","keys":[]}`) + `]}]`,
+		"keys of indexes": schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","indexes":[{"name":"i","keys":[` + repeated(30_000, `{"column":"c%d"}`) + `]}]}]`,
+		"rights":          schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","columns":[{"name":"c","type":{"schema":"c","name":"t"},"select":[` + repeated(30_000, `"r%d"`) + `]}]}]`,
+		"policies":        schemas + `,"relations":[{"schema":"public","name":"t","kind":"table","policy_roles":[` + repeated(30_000, `{"role":"r%d","commands":["select"]}`) + `]}]`,
+		"schemas":         `"schemas":[` + repeated(30_000, `{"name":"s%d","usage":[]}`) + `]`,
 		"overloads": schemas + `,"functions":[` + strings.Repeat(function(`{"name":"a","type":{"schema":"c","name":"t"}}`)+",", 4_999) +
 			function("") + `]`,
 	} {
@@ -119,7 +119,7 @@ func TestNamesMadeToCostAreLookedUpSoon(t *testing.T) {
 	}
 	var file strings.Builder
 	file.WriteString(hostileHead)
-	for i := range MaxCapabilities {
+	for i := range MaxCapabilities / 4 {
 		fmt.Fprintf(&file, "  - table: %sx%d\n    columns: [id]\n", long[:80], i)
 	}
 	soon(t, "a file of unknown tables", func() {
@@ -290,5 +290,24 @@ func TestCompositesMadeToCostAreRefusedSoon(t *testing.T) {
 				t.Errorf("%s was accepted", name)
 			}
 		})
+	}
+}
+
+// TestNothingIsNoDescription: null and ~ say that there is nothing to say of a
+// column, and no model is to read them as words.
+func TestNothingIsNoDescription(t *testing.T) {
+	t.Parallel()
+	for _, nothing := range []string{"", "null", "~", "Null"} {
+		c := mustBuild(t, hostileHead+"  - { table: customers, operations: [update], columns: [id, name], write: { visits: "+nothing+" } }\n"+
+			"  - { rpc: greet, description: Greets., arguments: { name: "+nothing+" } }\n", loadSnapshot(t))
+		for _, tool := range c.Tools {
+			if strings.Contains(strings.ToLower(string(tool.Input)), `"description":"null"`) || strings.Contains(string(tool.Input), `"~"`) {
+				t.Errorf("%q: %s", nothing, tool.Input)
+			}
+		}
+	}
+	c := mustBuild(t, hostileHead+"  - { rpc: greet, description: Greets., arguments: { name: 'null' } }\n", loadSnapshot(t))
+	if !strings.Contains(string(c.Tools[0].Input), `"description":"null"`) {
+		t.Errorf("quoted, it is a word: %s", c.Tools[0].Input)
 	}
 }
