@@ -92,7 +92,7 @@ func (r *reader) argumentMapping(n *yaml.Node, at place) argumentSpecs {
 		e := m.entries[name]
 		a := ArgumentSpec{Name: Text{Value: name, at: e.key}, at: e.at}
 		switch {
-		case e.value.Kind == yaml.ScalarNode && e.value.Style == 0 && e.value.Value == "":
+		case isNothing(e.value):
 			a.at = e.key // offered as it is
 		case e.value.Kind == yaml.ScalarNode:
 			a.Description, _ = r.scalar(e.value, e.at, "a description", ruleDescription)

@@ -114,7 +114,7 @@ func (r *reader) writeSpecs(n *yaml.Node, at place, what string) writeSpecs {
 		e := m.entries[name]
 		s := WriteSpec{ArgumentSpec: ArgumentSpec{Name: Text{Value: name, at: e.key}, at: e.at}}
 		switch {
-		case isScalar(e.value) && e.value.Style == 0 && e.value.Value == "":
+		case isNothing(e.value):
 			s.at = e.key // offered as it is
 		case isScalar(e.value):
 			s.Description, _ = r.scalar(e.value, e.at, "a description", ruleDescription)

@@ -304,6 +304,12 @@ func isStringKey(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Style != 0 || n.Tag == "!!null" && n.Value == "null")
 }
 
+// isNothing reports whether a value is left out, or said to be none: where it
+// could be a description, null and ~ are no words of one.
+func isNothing(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 && (n.Value == "" || n.Tag == "!!null")
+}
+
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
