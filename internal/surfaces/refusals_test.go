@@ -70,3 +70,78 @@ func TestWhatContradictsItselfIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatTheDatabaseCannotDoIsRefused: each file is good over the schema as it
+// is, and names what stands against it over another.
+func TestWhatTheDatabaseCannotDoIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		entry string
+		edit  func(t *testing.T, s *Snapshot)
+		words string
+	}{
+		"related rows without a key": {"table: customers, columns: [id], embed: { notes: { table: notes, columns: [body] } }", func(t *testing.T, s *Snapshot) {
+			relationOf(t, s, "notes").PrimaryKey = nil
+		}, "so its rows have no certain order: alter table public.notes add primary key"},
+		"a reference to itself of several columns": {"table: staff, columns: [id], embed: { reports: { table: staff, kind: many, columns: [id] } }", func(t *testing.T, s *Snapshot) {
+			k := &relationOf(t, s, "staff").ForeignKeys[0]
+			k.Columns, k.ReferencedColumns = append(k.Columns, "name"), append(k.ReferencedColumns, "name")
+		}, "is of several columns"},
+		"a key that is no argument, to get": {"table: notes, operations: [get], columns: [id, body]", func(t *testing.T, s *Snapshot) {
+			relationOf(t, s, "notes").column("id").Name = "größe"
+			relationOf(t, s, "notes").PrimaryKey = []string{"größe"}
+		}, "cannot be the name of an argument (letters, digits, _ . - only): leave get out"},
+		"a key that is no argument, to write": {"table: notes, operations: [update], columns: [body], write: [body]", func(t *testing.T, s *Snapshot) {
+			relationOf(t, s, "notes").column("id").Name = "größe"
+			relationOf(t, s, "notes").PrimaryKey = []string{"größe"}
+		}, "cannot be the name of an argument (letters, digits, _ . - only): leave update out"},
+		"dedupe of another type": {"table: notes, operations: [create], write: [customer_id, author_id, body], dedupe: request_id", func(t *testing.T, s *Snapshot) {
+			relationOf(t, s, "notes").column("request_id").Type.Name = "int8"
+		}, "dedupe needs a column of type uuid or text"},
+		"a key that has no order": {"table: notes, columns: [id, body]", func(t *testing.T, s *Snapshot) {
+			relationOf(t, s, "notes").column("id").Type.Name = "json"
+		}, "which cannot be ordered"},
+		"an argument that is no name": {"rpc: greet", func(_ *testing.T, s *Snapshot) {
+			fn(s, "greet").Arguments[0].Name = "größe"
+		}, "cannot be the name of an argument for clients"},
+		"a row of what is set alone, and no right to insert": {"table: notes, operations: [create], write: [body], set: { customer_id: { value: 1 }, author_id: claims.sub }", func(t *testing.T, s *Snapshot) {
+			r := relationOf(t, s, "notes")
+			for i := range r.Columns {
+				r.Columns[i].Insert = nil
+			}
+		}, "may not insert"},
+	} {
+		if b := Build(writeFile(c.entry), loadSnapshot(t), known()); b.Compiled == nil {
+			t.Errorf("%s: refused without: %v", name, b.Problems)
+		}
+		snap := loadSnapshot(t)
+		c.edit(t, snap)
+		entry := strings.ReplaceAll(c.entry, "columns: [id, body]", "columns: ["+relationOf(t, snap, "notes").Columns[0].Name+", body]")
+		if b := Build(writeFile(entry), snap, known()); b.Compiled != nil || !mentions(b.Problems, 5, c.words) {
+			t.Errorf("%s: compiled %t, %v", name, b.Compiled != nil, b.Problems)
+		}
+	}
+}
+
+// TestASearchForWordsNamesItsIndex, of the words themselves or of the text.
+func TestASearchForWordsNamesItsIndex(t *testing.T) {
+	t.Parallel()
+	const words = "table: articles, columns: [id, title], search: { columns: [words], mode: web, hidden_ok: true }"
+	const text = "table: articles, columns: [id, title], search: { columns: [title], mode: web, config: simple }"
+	snap := loadSnapshot(t)
+	if b := Build(writeFile(words), snap, known()); b.Compiled == nil || mentions(b.Problems, 5, "no index serves the search") {
+		t.Errorf("with its index: %v", b.Problems)
+	}
+	relationOf(t, snap, "articles").Indexes = nil
+	for entry, sql := range map[string]string{
+		words: "create index on public.articles using gin (words);", text: "create index on public.articles using gin (to_tsvector('simple', title));",
+	} {
+		if b := Build(writeFile(entry), snap, known()); b.Compiled == nil || !mentions(b.Problems, 5, "no index serves the search: "+sql) {
+			t.Errorf("%s: %v", entry, b.Problems)
+		}
+	}
+	relationOf(t, snap, "articles").Indexes = []IndexSchema{{Name: "x", Method: "gin", Keys: []IndexTerm{{}}}}
+	if b := Build(writeFile(text), snap, known()); b.Compiled == nil || mentions(b.Problems, 5, "no index serves the search") {
+		t.Errorf("with an index of an expression: %v", b.Problems)
+	}
+}
