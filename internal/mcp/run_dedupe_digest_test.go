@@ -80,3 +80,19 @@ func TestAnotherUniqueKeyIsNotThatOfDedupe(t *testing.T) {
 		t.Errorf("%s", got.text)
 	}
 }
+
+func TestARepeatedCreateThatReadsNothingIsOkAgain(t *testing.T) {
+	t.Parallel()
+	tool := dedupeTool()
+	tool.Create.Columns, tool.Create.Key = nil, nil
+	p := ending(supabase.Answer{}, &supabase.Error{Status: 409, Code: "23505", Message: `duplicate key value violates unique constraint "customers_request_id_key"`})
+	p.onSelect = func(q supabase.Select) (string, error) {
+		if len(q.Columns) != 1 || !q.Single || q.Where[0].Column != "request_id" {
+			t.Errorf("looked with %+v", q)
+		}
+		return `{"request_id":"a11ce000-0000-4000-8000-000000000001"}`, nil
+	}
+	if got := runTool(t, newTestRunner(t, p).withCreates(&memoryCreates{}), runCall(), tool, `{"name":"Ada"}`); got.text != madeText || string(got.structured) != `{"ok":true}` {
+		t.Errorf("%s %s", got.text, got.structured)
+	}
+}
