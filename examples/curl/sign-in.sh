@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Walks an MCP client's whole way by hand, with curl, against the demo:
-#   sign-in.sh MCP_URL EMAIL [PASSWORD]
-# challenge, metadata, registration, sign-in, consent, token, one call. It goes
+#   sign-in.sh MCP_URL EMAIL [PASSWORD [TOOL [ARGUMENTS]]]
+# challenge, metadata, registration, sign-in, consent, token, one call: of TOOL
+# with ARGUMENTS, a JSON object, or else of customers_list. It goes
 # by what the metadata says, so a bridge surface and a direct one are the same
 # to it; the browser's part knows the demo's pages.
 set -euo pipefail
-mcp=${1:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD]}
-email=${2:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD]}
+mcp=${1:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD [TOOL [ARGUMENTS]]]}
+email=${2:?usage: sign-in.sh MCP_URL EMAIL [PASSWORD [TOOL [ARGUMENTS]]]}
 password=${3:-correct horse battery}
+tool=${4:-customers_list}
+arguments='{"limit":3}'
+if [ $# -ge 4 ]; then arguments=${5:-'{}'}; fi
 redirect=http://127.0.0.1:33418/callback
 
 # json KEY: the first text value of KEY in the JSON on standard input.
@@ -57,8 +61,8 @@ token=$(curl -s "$(json token_endpoint <<<"$server")" -d grant_type=authorizatio
   -d "code_verifier=$verifier" --data-urlencode "redirect_uri=$redirect" | json access_token)
 echo "   ${token:0:16}…"
 
-echo "6. A call, as $email"
+echo "6. A call of $tool, as $email"
 curl -sS --fail-with-body "$mcp" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
   -H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: 2025-11-25' \
-  -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"customers_list","arguments":{"limit":3}}}'
+  -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"'"$tool"'","arguments":'"$arguments"'}}'
 echo
