@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
@@ -32,7 +33,7 @@ func (t *toolCall) several(many *surfaces.Many, other string) ([]supabase.Condit
 		where[i] = f.condition()
 	}
 	if !supabase.Narrows(where) {
-		return nil, invalid("", "needs at least one filter that says which rows; without one it would be all of them")
+		return nil, &toolError{kind: fault.Invalid.String(), detail: "Nothing was changed: at least one filter must say which rows; without one it would be all of them. Add a filter and call again."}
 	}
 	return where, nil
 }

@@ -281,7 +281,7 @@ func trickyWrites() []trickyRow {
 					fails: "conflict",
 				},
 				{tool: "accounts_update", arguments: `{"patch":{"age":1}}`, fails: "invalid "},
-				{tool: "accounts_delete", fails: "invalid "},
+				{tool: "accounts_delete", fails: "invalid"},
 				{
 					tool: "many_delete", arguments: `{"half_gte":36}`, once: true,
 					wire:  wire("DELETE /rest/v1/many", `select="id"`, `"half"=gte.36`, "Prefer: handling=strict, max-affected=2, return=representation, count=exact"),

@@ -159,6 +159,11 @@ func (b *tableTool) link(s *EmbedSpec, rel *RelationSchema, shown string) (link,
 		} else if s.Kind.Value != "" {
 			at = s.Kind.at
 		}
+		if s.Via.Value == "" && len(all) == 1 && !all[0].self {
+			other := map[string]string{embedOne: embedMany, embedMany: embedOne}[s.Kind.Value]
+			b.errorf(at, "the foreign key between %s and %s makes it kind: %s, which need not be written: %s", b.shown, shown, other, linkList(all))
+			return link{}, false
+		}
 		b.errorf(at, "no foreign key between %s and %s is like that; there are: %s", b.shown, shown, linkList(all))
 		return link{}, false
 	}

@@ -69,8 +69,9 @@ func (b *tableTool) dedupe(w *write) {
 	if t.Value == "" {
 		return
 	}
-	c, ok := b.find(t, "dedupe")
-	if !ok {
+	c := b.rel.column(t.Value)
+	if c == nil {
+		b.errorf(t.at, "%s has no column %s: name one that nothing else writes, or add it: alter table %s add column %s uuid unique;", b.shown, quoteName(t.Value), qualified(b.rel.Schema, b.rel.Name), ident(t.Value))
 		return
 	}
 	v, name := b.ix.typeOf(c.Type), quoteName(c.Name)

@@ -348,6 +348,15 @@ func TestWriteIsByOperationOnlyWhenEveryKeyIsOne(t *testing.T) {
 	if v := c.Tools[0].Update.Values; len(v) != 1 || v[0].Column.Name != "update" {
 		t.Errorf("by operation: %+v", v)
 	}
+	for _, entry := range []string{
+		"operations: [update], write: { create: [body], update: [body] }",
+		"operations: [update], write: [body], set: { create: { author_id: claims.sub } }",
+	} {
+		b := Build(writeFile("table: notes, columns: [id], "+entry), snap, known())
+		if b.Compiled != nil || len(b.Problems) == 0 || !strings.Contains(b.Problems[0].Message, "create is not among the operations of this table") {
+			t.Errorf("%s: %v", entry, b.Problems)
+		}
+	}
 }
 
 // TestArgumentsOfAnUpdateAreToldApart: the key, the guard, filters and the
@@ -389,7 +398,7 @@ func TestWritesThatCannotBeAreRefused(t *testing.T) {
 		"operations: [update], write: { body: { minimum: 1 } }":                                                                                                           "does not fit the column",
 		"operations: [update], write: { body: { enum: [] } }":                                                                                                             "enum lists nothing",
 		"operations: [update], write: { body: { required: yes } }":                                                                                                        "true or false",
-		"operations: [update], write: { create: [body] }":                                                                                                                 `no column "create"`,
+		"operations: [update], write: { create: [body] }":                                                                                                                 "create is not among the operations of this table",
 		"operations: [update, delete], write: { update: [body], delete: [body] }":                                                                                         "write belongs to create and update, not to delete",
 		"operations: [update], write: { update: }":                                                                                                                        "update is empty",
 		"operations: [update], write: [body], set: {}":                                                                                                                    "empty mapping",

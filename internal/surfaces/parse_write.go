@@ -64,16 +64,14 @@ func (r *reader) belonging(m mapping, s *TableSpec, key string, operations []str
 }
 
 // split reads a key whose value may itself be a mapping: it is one by
-// operation only when every key is an operation of this entry.
+// operation only when every key is an operation, of this entry or of others.
 func (r *reader) split(m mapping, s *TableSpec, key string, operations []string, read func(n *yaml.Node, at place, what string) func(*OperationSpec)) {
 	n, at, ok := m.get(key)
 	if !ok {
 		return
 	}
 	names := keysOf(n)
-	other := func(name string) bool {
-		return !slices.ContainsFunc(s.By, func(o *OperationSpec) bool { return o.Operation == name })
-	}
+	other := func(name string) bool { return !slices.Contains(operationKeys.known, name) }
 	if !isMapping(n) || len(names) == 0 || slices.ContainsFunc(names, other) {
 		list := r.belonging(m, s, key, operations)
 		if len(list) == 0 {
@@ -91,8 +89,9 @@ func (r *reader) split(m mapping, s *TableSpec, key string, operations []string,
 			r.errorf(sub.entries[name].key, "%s belongs to %s, not to %s", key, strings.Join(operations, " and "), name)
 			continue
 		}
-		if value, valueAt, ok := sub.get(name); ok {
-			read(value, valueAt, key+"."+name)(r.operationOf(sub, name, s))
+		o := r.operationOf(sub, name, s)
+		if value, valueAt, ok := sub.get(name); ok && o != nil {
+			read(value, valueAt, key+"."+name)(o)
 		}
 	}
 }
