@@ -280,7 +280,7 @@ func trickyWrites() []trickyRow {
 						"Prefer: handling=strict, max-affected=2, return=representation", `{"email":"same@example.test"}`),
 					fails: "conflict",
 				},
-				{tool: "accounts_update", arguments: `{"patch":{"age":1}}`, fails: "invalid "},
+				{tool: "accounts_update", arguments: `{"patch":{"age":1}}`, fails: "invalid"},
 				{tool: "accounts_delete", fails: "invalid"},
 				{
 					tool: "many_delete", arguments: `{"half_gte":36}`, once: true,
