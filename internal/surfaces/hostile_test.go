@@ -52,7 +52,7 @@ func TestRulesMadeToCostAreRefusedOrCompiledSoon(t *testing.T) {
 	} {
 		var b strings.Builder
 		b.WriteString(hostileHead)
-		for i := 0; b.Len() < MaxFileBytes-3000; i++ {
+		for i := 0; b.Len() < MaxFileBytes/3; i++ {
 			fmt.Fprintf(&b, "  - { rpc: greet, tool: t%d, title: T%d, description: D%d., visible: %q }\n", i, i, i, strings.Repeat(part, 1900/len(part))+fmt.Sprintf("claims.b==%d", i))
 		}
 		built := Build([]byte(b.String()), loadSnapshot(t), known())
