@@ -29,6 +29,7 @@ func TestReadmeCommandsWork(t *testing.T) {
 		{"curl -s " + running.ServerURL + "/crm/conformance", `"greet"`},
 		{"examples/curl/sign-in.sh " + running.BridgeURL + " alice", "Acme Bakery"},
 		{"examples/curl/sign-in.sh " + running.MCPURL + " bob", "Globex Bakery"},
+		{"examples/curl/sign-in.sh " + running.DeskURL + " alice", "Created."},
 		{"npx @modelcontextprotocol/inspector", `"greet"`},
 	}
 	commands := shellCommands(strings.ReplaceAll(try, "http://localhost:8080", running.ServerURL))

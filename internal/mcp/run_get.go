@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -13,26 +12,15 @@ import (
 // get reads one row by its full primary key. A row that is not there and one
 // the caller may not see are the same answer.
 func (t *toolCall) get(ctx context.Context, plan *surfaces.GetPlan) (*page, error) {
-	where := make([]supabase.Condition, len(plan.Key))
-	for i, k := range plan.Key {
-		value := t.arguments.get(k.Name)
-		if value == nil {
-			return nil, invalid(k.Name, "is required")
-		}
-		if isNull(value) || isContainer(value) {
-			return nil, invalid(k.Name, "must be a plain value")
-		}
-		where[i] = supabase.Condition{Column: k.Name, Operator: "eq", Value: stringOf(value)}
-	}
-	if len(where) == 0 {
-		return nil, errors.New("get plan has no key")
+	where, err := t.wholeKey(plan.Key)
+	if err != nil {
+		return nil, err
 	}
 	proj := projectionWith(plan.Columns, plan.Embeds, nil, nil)
 	body, err := t.query(ctx, supabase.Select{
 		Profile: plan.Relation.Profile, Relation: plan.Relation.Name, Columns: proj.items, Embeds: selectEmbeds(plan.Embeds), Where: where, Single: true,
 	})
-	var e *supabase.Error
-	if errors.As(err, &e) && e.Code == codeNotSingular && e.Rows <= 0 {
+	if matchedNone(err) {
 		return nil, &toolError{kind: fault.NotFound.String(), detail: "There is no such row, or you may not see it. Check the key with a list tool."}
 	}
 	if err != nil {

@@ -148,6 +148,9 @@ func (c *compiler) common(t *ToolSpec, o *OperationSpec) Tool {
 	for _, scope := range o.Scopes {
 		c.capabilityScope(scope)
 	}
+	if guidance := t.GuidanceText; o.Result.Value == string(ResultStructured) && (guidance.Before.Value != "" || guidance.After.Value != "") {
+		c.warnf(o.Result.at, "result: structured has no guidance: its text is JSON")
+	}
 	return Tool{
 		Scopes: values(o.Scopes), Public: t.Public, Result: ResultForm(o.Result.Value), Template: o.Template.Value,
 		Guidance: Guidance{Before: t.GuidanceText.Before.Value, After: t.GuidanceText.After.Value}, Budget: t.Budget,

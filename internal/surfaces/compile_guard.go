@@ -151,20 +151,11 @@ func (b *tableTool) allMay(c *ColumnSchema, command string) bool {
 
 // writeColumns are the names of the columns that a write writes.
 func (w *write) writeColumns() []string {
-	var names []string
+	plan := writing{set: w.set, dedupe: w.dedupe, guard: w.guard}
 	for _, v := range w.values {
-		names = append(names, v.plan.Column.Name)
+		plan.values = append(plan.values, v.plan)
 	}
-	for _, s := range w.set {
-		names = append(names, s.Column.Name)
-	}
-	if w.dedupe != nil {
-		names = append(names, w.dedupe.Column.Name)
-	}
-	if w.guard != nil && w.guard.Bump != "" {
-		names = append(names, w.guard.Column.Name)
-	}
-	return names
+	return plan.written()
 }
 
 // readColumns are the names of the columns that a write reads beside those it
