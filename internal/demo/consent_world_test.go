@@ -172,7 +172,18 @@ func (c *mcpClient) exchange(t *testing.T, answer url.Values) *oauth2.Token {
 // open opens an address and waits for the page's script.
 func (w *consentWorld) open(t *testing.T, address string) {
 	t.Helper()
-	act(t, w.browser, chromedp.Navigate(address))
+	// The client has its answer while the browser still loads the page that
+	// thanks for it: that load ends with ours, and may be taken for it.
+	err := chromedp.Do(w.browser, chromedp.Navigate(address))
+	for range 3 {
+		if err == nil || !strings.Contains(err.Error(), "net::ERR_ABORTED") {
+			break
+		}
+		err = chromedp.Do(w.browser, chromedp.Sleep(browserTick), chromedp.Navigate(address))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.shows(t, "sign-in")
 }
 
