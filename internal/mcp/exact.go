@@ -44,41 +44,34 @@ func wholeArguments(spec *surfaces.Tool) map[string]spelling {
 
 // spelledArguments are the arguments of a tool whose types have spellings.
 func spelledArguments(spec *surfaces.Tool, of map[string]spelling) map[string]spelling {
-	names := exactNames{found: map[string]spelling{}, of: of}
-	switch {
-	case spec.RPC != nil:
-		for _, a := range spec.RPC.Arguments {
-			names.note(a.Name, a.SQLType)
+	found, inside := map[string]spelling{}, map[string]spelling{}
+	for _, p := range parametersOf(spec) {
+		switch p.operator {
+		case "is", "like", "ilike": // their values are not of the column's type
+			continue
 		}
-	case spec.Get != nil:
-		names.columns(spec.Get.Key)
-	case spec.List != nil:
-		names.filters(spec.List.Filters)
-	case spec.Create != nil:
-		names.values(spec.Create.Values)
-	case spec.Update != nil:
-		plan := spec.Update
-		names.columns(plan.Key)
-		names.row(plan.Guard, plan.Many)
-		inside := exactNames{found: map[string]spelling{}, of: of}
-		inside.values(plan.Values)
-		if len(inside.found) > 0 {
-			names.found[plan.Patch] = func(patch []byte) []byte {
-				spelt, unread := canonical(patch, inside.found)
-				if unread != "" {
-					return nil
-				}
-				return spelt
-			}
+		spell := of[elementType(p.sqlType)]
+		switch {
+		case spell == nil:
+		case p.inPatch:
+			inside[p.name] = spell
+		default:
+			found[p.name] = spell
 		}
-	case spec.Delete != nil:
-		names.columns(spec.Delete.Key)
-		names.row(spec.Delete.Guard, spec.Delete.Many)
 	}
-	if len(names.found) == 0 {
+	if len(inside) > 0 {
+		found[spec.Update.Patch] = func(patch []byte) []byte {
+			spelt, unread := canonical(patch, inside)
+			if unread != "" {
+				return nil
+			}
+			return spelt
+		}
+	}
+	if len(found) == 0 {
 		return nil
 	}
-	return names.found
+	return found
 }
 
 // spellingOf is the type's, and an array's elements'; nil where values are
@@ -86,50 +79,6 @@ func spelledArguments(spec *surfaces.Tool, of map[string]spelling) map[string]sp
 func spellingOf(sqlType string) spelling { return spellings[elementType(sqlType)] }
 
 func elementType(sqlType string) string { return strings.TrimSuffix(sqlType, "[]") }
-
-// exactNames gathers arguments with the spellings of their types.
-type exactNames struct {
-	found map[string]spelling
-	of    map[string]spelling // by type
-}
-
-func (n exactNames) note(name, sqlType string) {
-	if spell := n.of[elementType(sqlType)]; spell != nil {
-		n.found[name] = spell
-	}
-}
-
-func (n exactNames) columns(list []surfaces.Column) {
-	for _, c := range list {
-		n.note(c.Name, c.SQLType)
-	}
-}
-
-func (n exactNames) filters(list []surfaces.Filter) {
-	for _, f := range list {
-		switch f.Operator {
-		case "is", "like", "ilike": // their values are not of the column's type
-			continue
-		}
-		n.note(f.Argument, f.Column.SQLType)
-	}
-}
-
-func (n exactNames) values(list []surfaces.WriteColumn) {
-	for _, w := range list {
-		n.note(w.Argument, w.Column.SQLType)
-	}
-}
-
-// row notes what else names the rows of a change.
-func (n exactNames) row(guard *surfaces.Guard, many *surfaces.Many) {
-	if guard != nil {
-		n.note(guard.Argument, guard.Column.SQLType)
-	}
-	if many != nil {
-		n.filters(many.Filters)
-	}
-}
 
 // canonical writes such arguments in one spelling, so that what decides compares
 // what the database will: "007", 7 and 7.0 are the text "7". unread names one

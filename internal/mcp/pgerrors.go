@@ -324,78 +324,26 @@ func (t *toolCall) written() []writtenColumn {
 }
 
 func (t *toolCall) typedArguments() []typedArgument {
-	l := typedList{given: t.arguments}
-	switch {
-	case t.tool.List != nil:
-		l.filters(t.tool.List.Filters)
-	case t.tool.Get != nil:
-		l.columns(t.tool.Get.Key)
-	case t.tool.RPC != nil:
-		for _, a := range t.tool.RPC.Arguments {
-			l.add(a.Name, a.SQLType)
+	var list []typedArgument
+	for _, p := range parametersOf(t.tool) {
+		given, path := t.arguments, []string{p.name}
+		if p.inPatch {
+			given, path = t.patched, []string{t.tool.Update.Patch, p.name}
 		}
-	case t.tool.Create != nil:
-		l.values(t.tool.Create.Values)
-	case t.tool.Update != nil:
-		plan := t.tool.Update
-		l.columns(plan.Key)
-		l.row(plan.Guard, plan.Many)
-		l.given, l.below = t.patched, []string{plan.Patch}
-		l.values(plan.Values)
-	case t.tool.Delete != nil:
-		l.columns(t.tool.Delete.Key)
-		l.row(t.tool.Delete.Guard, t.tool.Delete.Many)
-	}
-	return l.list
-}
-
-// typedList gathers typed arguments from those given, which are below a place.
-type typedList struct {
-	list  []typedArgument
-	given arguments
-	below []string
-}
-
-func (l *typedList) add(name, sqlType string) {
-	value := l.given.get(name)
-	if value == nil {
-		return
-	}
-	a := typedArgument{path: append(slices.Clip(l.below), name), sqlType: sqlType, values: []string{stringOf(value)}}
-	if value[0] == '[' {
-		list := elements(value)
-		for _, v := range list[:min(len(list), maxComparedValues)] {
-			a.values = append(a.values, stringOf(v))
+		value := given.get(p.name)
+		if value == nil {
+			continue
 		}
+		a := typedArgument{path: path, sqlType: p.sqlType, values: []string{stringOf(value)}}
+		if value[0] == '[' {
+			list := elements(value)
+			for _, v := range list[:min(len(list), maxComparedValues)] {
+				a.values = append(a.values, stringOf(v))
+			}
+		}
+		list = append(list, a)
 	}
-	l.list = append(l.list, a)
-}
-
-func (l *typedList) columns(list []surfaces.Column) {
-	for _, c := range list {
-		l.add(c.Name, c.SQLType)
-	}
-}
-
-func (l *typedList) filters(list []surfaces.Filter) {
-	for _, f := range list {
-		l.add(f.Argument, f.Column.SQLType)
-	}
-}
-
-func (l *typedList) values(list []surfaces.WriteColumn) {
-	for _, w := range list {
-		l.add(w.Argument, w.Column.SQLType)
-	}
-}
-
-func (l *typedList) row(guard *surfaces.Guard, many *surfaces.Many) {
-	if guard != nil {
-		l.add(guard.Argument, guard.Column.SQLType)
-	}
-	if many != nil {
-		l.filters(many.Filters)
-	}
+	return list
 }
 
 // holdsNUL reports whether a value holds the one character that Postgres keeps
