@@ -22,6 +22,11 @@ type call struct {
 	protocol  string // MCP version of the request
 	facts     *facts // what policy knows of the caller, shared by the calls of a request
 
+	// Of this message, set before the runner runs.
+	client  clientCapabilities // what the client said it can be asked; nothing before 2026-07-28
+	round   round              // what the client brought back from questions
+	notices notices            // where progress and log messages go; nil: nowhere
+
 	// Written by the runner, read by the edge after the SDK has answered.
 	unauthorized bool // the project refused the token: the answer becomes a challenge
 	projectTime  time.Duration

@@ -38,6 +38,8 @@ const (
 	ClientKey     Purpose = "client-key"    // secrets of our OAuth clients at projects
 	Introspection Purpose = "introspection" // secrets that surfaces introspect tokens with
 	CreateKey     Purpose = "create-key"    // MAC: which creates are the same, without keeping what they make
+	RequestState  Purpose = "request-state" // what a call that waits for a person's answer has come to
+	Approval      Purpose = "approval"      // calls that wait for a person on our page
 	masterCheck   Purpose = "master-check"
 )
 

@@ -152,9 +152,16 @@ func (c *compiler) common(t *ToolSpec, o *OperationSpec) Tool {
 		c.warnf(o.Result.at, "result: structured has no guidance: its text is JSON")
 	}
 	return Tool{
-		Scopes: values(o.Scopes), Public: t.Public, Result: ResultForm(o.Result.Value), Template: o.Template.Value,
+		Gate: o.gate(t.Public), Result: ResultForm(o.Result.Value), Template: o.Template.Value,
 		Guidance: Guidance{Before: t.GuidanceText.Before.Value, After: t.GuidanceText.After.Value}, Budget: t.Budget,
-		Visible: o.Visible.Value, Allow: o.Allow.compiled(), Permission: o.Permission.Value, AAL: o.AAL.Value, Meta: o.Meta,
+	}
+}
+
+// gate is who sees and may use what the operation stands for.
+func (o *OperationSpec) gate(public bool) Gate {
+	return Gate{
+		Scopes: values(o.Scopes), Public: public, Visible: o.Visible.Value, Allow: o.Allow.compiled(),
+		Permission: o.Permission.Value, AAL: o.AAL.Value, Meta: o.Meta,
 	}
 }
 

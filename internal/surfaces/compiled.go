@@ -11,8 +11,10 @@ import (
 //
 // Format 2 added access beyond oauth and public, and policy. A server that knows
 // only 1 would serve such a revision without its rules. Format 3 added writes,
-// search, embeds and operators on arrays; what 2 says means the same in it.
-const Format = 3
+// search, embeds and operators on arrays; format 4 Edge Functions, Storage,
+// resources, prompts and questions. What an older one says means the same in a
+// newer one.
+const Format = 4
 
 // KnownFormat reports whether this version can serve a compiled form.
 func KnownFormat(n int) bool { return n >= 1 && n <= Format }
@@ -25,7 +27,11 @@ type Compiled struct {
 	Instructions string `json:"instructions,omitempty"`
 	Access       Access `json:"access"`
 	Policy       Policy `json:"policy,omitzero"`
-	Tools        []Tool `json:"tools"` // in the order of the surface file
+
+	// Each in the order of the surface file.
+	Tools     []Tool     `json:"tools"`
+	Resources []Resource `json:"resources,omitempty"` // and resource templates
+	Prompts   []Prompt   `json:"prompts,omitempty"`
 }
 
 // Mode is a way a caller may be admitted (design section 5).
@@ -50,6 +56,7 @@ type Access struct {
 	Origins        []string `json:"origins,omitempty"`         // browser origins allowed; empty means any
 	Scopes         []string `json:"scopes,omitempty"`          // bridge: every scope the surface knows, of advertise, require and the tools
 	Documentation  string   `json:"documentation,omitempty"`   // https URL, for metadata (resource_documentation) and the connect page
+	ApprovalPage   bool     `json:"approval_page,omitempty"`   // bridge: a client that cannot be asked gets the link of a page that asks
 
 	Isolation     Isolation       `json:"isolation,omitempty"`     // direct: IsolationClient, or empty for the project
 	SessionCheck  int             `json:"session_check,omitempty"` // direct and bearer: seconds between two questions whether a session lives; 0 for never
@@ -161,44 +168,61 @@ const (
 	ResultText       ResultForm = "text"       // the declared template, no structured content
 )
 
+// Gate is who sees and may use one capability, beside Access and Policy.
+type Gate struct {
+	Scopes     []string        `json:"scopes,omitempty"`     // a delegated token needs all of these
+	Public     bool            `json:"public,omitempty"`     // open in public mode
+	Visible    string          `json:"visible,omitempty"`    // a CEL rule of its own, beside Policy.Visible
+	Allow      *Allow          `json:"allow,omitempty"`      // likewise
+	Permission string          `json:"permission,omitempty"` // what Policy.Authorizer is asked for
+	AAL        string          `json:"aal,omitempty"`        // AAL2, or empty
+	Meta       json.RawMessage `json:"meta,omitempty"`       // for rules and the authorizer; never sent to clients
+}
+
 // Tool is one declared tool: what clients see, and exactly one plan.
 type Tool struct {
+	Gate
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
 	Annotations Annotations     `json:"annotations"`
 	Input       json.RawMessage `json:"input"`            // JSON Schema, root object, compact
 	Output      json.RawMessage `json:"output,omitempty"` // JSON Schema of structured content, root object
-	Scopes      []string        `json:"scopes,omitempty"` // a delegated token needs all of these to see and call it
-	Public      bool            `json:"public,omitempty"` // callable in public mode
 	Result      ResultForm      `json:"result"`
 	Template    string          `json:"template,omitempty"` // for ResultText
 	Guidance    Guidance        `json:"guidance"`
 	Budget      int             `json:"budget"` // bytes, text and structure together
 
-	Visible    string          `json:"visible,omitempty"`    // a CEL rule of its own, beside Policy.Visible
-	Allow      *Allow          `json:"allow,omitempty"`      // likewise
-	Permission string          `json:"permission,omitempty"` // what Policy.Authorizer is asked for
-	AAL        string          `json:"aal,omitempty"`        // AAL2, or empty
-	Meta       json.RawMessage `json:"meta,omitempty"`       // for rules and the authorizer; never sent to clients
-	Privileged bool            `json:"privileged,omitempty"` // runs with another's rights (SECURITY DEFINER)
+	Privileged bool `json:"privileged,omitempty"` // runs with another's rights (SECURITY DEFINER)
 
-	List   *ListPlan   `json:"list,omitempty"`
-	Get    *GetPlan    `json:"get,omitempty"`
-	Create *CreatePlan `json:"create,omitempty"`
-	Update *UpdatePlan `json:"update,omitempty"`
-	Delete *DeletePlan `json:"delete,omitempty"`
-	RPC    *RPCPlan    `json:"rpc,omitempty"`
+	// What a person is asked before the tool runs: first the questions, all at
+	// once, then to confirm.
+	Questions []Question `json:"questions,omitempty"`
+	Confirm   string     `json:"confirm,omitempty"` // template over the arguments; empty: nobody is asked
+
+	List     *ListPlan       `json:"list,omitempty"`
+	Get      *GetPlan        `json:"get,omitempty"`
+	Create   *CreatePlan     `json:"create,omitempty"`
+	Update   *UpdatePlan     `json:"update,omitempty"`
+	Delete   *DeletePlan     `json:"delete,omitempty"`
+	RPC      *RPCPlan        `json:"rpc,omitempty"`
+	Function *FunctionPlan   `json:"function,omitempty"`
+	Files    *FilesPlan      `json:"files,omitempty"`
+	ReadFile *ReadFilePlan   `json:"read_file,omitempty"`
+	Upload   *UploadFilePlan `json:"upload,omitempty"`
 }
 
-// Operation is what a table tool does (list, get, create, update or delete),
-// and rpc for one that calls a function.
+// Operation is what a table tool does (list, get, create, update or delete) or
+// a tool over files (list, read or upload); rpc for one that calls a function of
+// the database, function for one that calls an Edge Function.
 func (t *Tool) Operation() string {
 	op, _ := t.plan()
 	return op
 }
 
-// Relation is the table, view or function that the tool's plan is about.
+// Relation is the table, view or function of the database that the tool's plan
+// is about. For an Edge Function it is {functions, slug}, for files {storage,
+// bucket}: neither is ever sent to the Data API.
 func (t *Tool) Relation() Relation {
 	_, on := t.plan()
 	return on
@@ -218,6 +242,14 @@ func (t *Tool) plan() (operation string, on Relation) {
 		return opDelete, t.Delete.Relation
 	case t.RPC != nil:
 		return opRPC, t.RPC.Relation
+	case t.Function != nil:
+		return opFunction, Relation{Schema: "functions", Name: t.Function.Slug}
+	case t.Files != nil:
+		return opList, t.Files.Place.relation()
+	case t.ReadFile != nil:
+		return opRead, t.ReadFile.Place.relation()
+	case t.Upload != nil:
+		return opUpload, t.Upload.Place.relation()
 	}
 	return "", Relation{}
 }

@@ -110,6 +110,10 @@ const (
 	opUpdate = "update"
 	opDelete = "delete"
 	opRPC    = "rpc"
+
+	opFunction = "function" // an Edge Function
+	opRead     = "read"     // a file
+	opUpload   = "upload"
 )
 
 // TableSpec is a table entry as written.

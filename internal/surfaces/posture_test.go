@@ -265,7 +265,7 @@ func TestPostureLeavesAloneWhatIsMeant(t *testing.T) {
 func TestPostureCountsAPublicToolAsMeant(t *testing.T) {
 	t.Parallel()
 	snap := loadSnapshot(t)
-	public := &Compiled{Access: Access{Modes: []Mode{ModePublic}}, Tools: []Tool{{Public: true, Get: &GetPlan{Relation: Relation{Schema: "public", Name: "announcements"}}}}}
+	public := &Compiled{Access: Access{Modes: []Mode{ModePublic}}, Tools: []Tool{{Gate: Gate{Public: true}, Get: &GetPlan{Relation: Relation{Schema: "public", Name: "announcements"}}}}}
 	has := func(used []*Compiled) bool {
 		return slices.ContainsFunc(Posture(snap, used), func(f Finding) bool { return f.ID == "grant_to_anon:public.announcements:select" })
 	}
@@ -284,10 +284,10 @@ func TestPostureCountsWhatAPublicToolWritesAsMeant(t *testing.T) {
 	}
 	on, key := Relation{Schema: "public", Name: "notes"}, []Column{{Name: "id"}}
 	for want, tool := range map[string]Tool{
-		"select,update,delete": {Public: true, Create: &CreatePlan{Relation: on}},
-		"update,delete":        {Public: true, Create: &CreatePlan{Relation: on, Columns: key}},
-		"insert,delete":        {Public: true, Update: &UpdatePlan{Relation: on, Key: key}},
-		"insert,update":        {Public: true, Delete: &DeletePlan{Relation: on, Key: key}},
+		"select,update,delete": {Gate: Gate{Public: true}, Create: &CreatePlan{Relation: on}},
+		"update,delete":        {Gate: Gate{Public: true}, Create: &CreatePlan{Relation: on, Columns: key}},
+		"insert,delete":        {Gate: Gate{Public: true}, Update: &UpdatePlan{Relation: on, Key: key}},
+		"insert,update":        {Gate: Gate{Public: true}, Delete: &DeletePlan{Relation: on, Key: key}},
 		// Signed-in callers do it as themselves.
 		"select,insert,update,delete": {Delete: &DeletePlan{Relation: on, Key: key}},
 	} {

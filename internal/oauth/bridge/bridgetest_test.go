@@ -209,7 +209,7 @@ func (w *world) endpoint(t testing.TB, surfaceURL string) *tenants.Endpoint {
 func published() *surfaces.Compiled {
 	tool := func(name, title string, a surfaces.Annotations, scopes ...string) surfaces.Tool {
 		return surfaces.Tool{
-			Name: name, Title: title, Description: title + ".", Annotations: a, Scopes: scopes, Result: surfaces.ResultStructured,
+			Name: name, Title: title, Description: title + ".", Annotations: a, Gate: surfaces.Gate{Scopes: scopes}, Result: surfaces.ResultStructured,
 			Input: json.RawMessage(`{"type":"object"}`), Budget: 1 << 14,
 		}
 	}
