@@ -13,7 +13,9 @@ import (
 
 // catalogSQL is the one statement that every import runs. It names everything
 // whole, so that no object of the database can stand in the way, and says
-// nothing of rows, of defaults' text or of settings beyond the two it needs.
+// nothing of rows, of defaults' text or of settings beyond the two it needs: but
+// for Storage's buckets, whose names and limits are rows. Their table may be
+// missing, so a statement inside reads it, which comes back as XML.
 // Its steps are cut so that Postgres estimates them small: above a cost of
 // 100,000 it would compile the statement, which takes longer than anon may run.
 //
@@ -33,8 +35,8 @@ var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // CatalogFunction is the SQL that puts chumbo_catalog(token text) into a
 // database: security definer, answering only to the token whose digest it
-// holds, and only about the listed objects, the types they use, and foreign
-// keys between them. A name without one of the schemas before it stands in the
+// holds, and only about the listed objects, the types they use, foreign keys
+// between them, and Storage's buckets. A name without one of the schemas before it stands in the
 // first of them. Another token is refused with a text that says nothing of the
 // schema. Errors are fault.Invalid.
 func CatalogFunction(opt CatalogOptions) (string, error) {
@@ -54,7 +56,8 @@ func CatalogFunction(opt CatalogOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(`-- Lets Chumbo read the schema of what is listed below, and of nothing else.
+	return fmt.Sprintf(`-- Lets Chumbo read the schema of what is listed below and the names and limits
+-- of Storage's buckets, and nothing else.
 -- It answers only to Chumbo's token, of which it holds a digest. Take it away
 -- again with: drop function public.chumbo_catalog(text);
 create or replace function public.chumbo_catalog(token text) returns jsonb

@@ -144,5 +144,16 @@ select pg_catalog.jsonb_build_object(
           'mode', coalesce(f.proargmodes[p.place]::pg_catalog.text, 'i')) order by p.place)
         from pg_catalog.unnest(f.parameters) with ordinality p (type, place)),
       'row', s.attributes
-    )) from fn f left join shape s on s.oid = f.row_of)
+    )) from fn f left join shape s on s.oid = f.row_of),
+  'buckets', (select pg_catalog.convert_from(pg_catalog.decode(pg_catalog.substring(pg_catalog.query_to_xml(
+        'select pg_catalog.encode(pg_catalog.convert_to(coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+          ''name'', s.b ->> ''id'', ''public'', coalesce((s.b ->> ''public'')::pg_catalog.bool, false),
+          ''file_size_limit'', s.b -> ''file_size_limit'', ''mime_types'', s.b -> ''allowed_mime_types'')), ''[]'')::pg_catalog.text, ''UTF8''), ''hex'') as found
+        from (select pg_catalog.to_jsonb(b) as b from storage.buckets b order by b.id limit 5001) s
+        where coalesce(s.b ->> ''type'', ''STANDARD'') = ''STANDARD''',
+        true, true, '')::pg_catalog.text, '<found>([0-9a-f]*)</found>'), 'hex'), 'UTF8')::pg_catalog.jsonb
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'storage' and c.relname = 'buckets' and c.relkind = 'r'
+      and pg_catalog.has_schema_privilege(n.oid, 'USAGE') and pg_catalog.has_table_privilege(c.oid, 'SELECT')
+      and not pg_catalog.row_security_active(c.oid))
 ) as catalog

@@ -27,6 +27,7 @@ type catalogDoc struct {
 	Types     []catalogTypeRow   `json:"types"`
 	Relations []catalogRelation  `json:"relations"`
 	Functions []catalogFunction  `json:"functions"`
+	Buckets   json.RawMessage    `json:"buckets"` // []catalogBucket, or null; missing in what older functions answer
 }
 
 type catalogNamespace struct {
@@ -163,7 +164,9 @@ func (c *catalogReader) snapshot() (*Snapshot, error) {
 	if c.failed != nil {
 		return nil, invalidCatalog(c.failed)
 	}
-	return snap, nil
+	var err error
+	snap.Buckets, err = c.buckets()
+	return snap, err
 }
 
 // maxTypeDepth bounds domains over arrays over domains.

@@ -33,6 +33,7 @@ type used struct {
 	Updates    []*UpdatePlan          `json:"updates,omitempty"`
 	Deletes    []*DeletePlan          `json:"deletes,omitempty"`
 	Composites map[string][]Attribute `json:"composites,omitempty"`
+	Buckets    map[string]BucketInfo  `json:"buckets,omitempty"` // those that are known
 }
 
 type usedRelation struct {
@@ -89,6 +90,16 @@ func (u *used) function(ix *index, f *FunctionSchema) {
 	}
 	for _, a := range f.Returns.Columns {
 		u.typ(ix, a.Type)
+	}
+}
+
+// bucket notes a bucket that files are read from or written to.
+func (u *used) bucket(ix *index, name string) {
+	if b := ix.buckets[name]; b != nil {
+		if u.Buckets == nil {
+			u.Buckets = map[string]BucketInfo{}
+		}
+		u.Buckets[name] = *b
 	}
 }
 

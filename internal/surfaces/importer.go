@@ -18,7 +18,7 @@ type ImportOptions struct {
 }
 
 // ImportPostgres reads a snapshot from the catalogs of a database, over the
-// builder's own connection. It reads no row of the builder's data and changes
+// builder's own connection. It reads no row but Storage's list of buckets, and changes
 // nothing: one statement in a read-only transaction, so that what it sees
 // belongs together.
 func ImportPostgres(ctx context.Context, conn *pgx.Conn, opt ImportOptions) (*Snapshot, error) {

@@ -42,6 +42,12 @@ func database(t *testing.T, name string) *pgx.Conn {
 		if err != nil {
 			return err
 		}
+		if _, err = conn.Exec(ctx, string(sql)); err != nil || name != "schema" {
+			return err
+		}
+		if sql, err = os.ReadFile("testdata/storage.sql"); err != nil {
+			return err
+		}
 		_, err = conn.Exec(ctx, string(sql))
 		return err
 	})

@@ -11,6 +11,7 @@ type index struct {
 	composites map[string][]Attribute       // schema.name; every relation is one, too
 	known      map[string]bool              // roles whose rights the snapshot has
 	usage      map[string][]string          // schema to roles
+	buckets    map[string]*BucketInfo       // nil: not known
 }
 
 func newIndex(snap *Snapshot) *index {
@@ -33,6 +34,12 @@ func newIndex(snap *Snapshot) *index {
 	}
 	for _, r := range snap.Roles {
 		ix.known[r.Name] = true
+	}
+	if snap.Buckets != nil {
+		ix.buckets = map[string]*BucketInfo{}
+	}
+	for i := range snap.Buckets {
+		ix.buckets[snap.Buckets[i].Name] = &snap.Buckets[i]
 	}
 	for _, s := range snap.Schemas {
 		ix.usage[s.Name] = s.Usage

@@ -29,6 +29,7 @@ func moves(before, after *Snapshot, c *Compiled) []string {
 	for _, key := range slices.Sorted(maps.Keys(functions)) {
 		m.function(key)
 	}
+	m.buckets(c)
 	return onceEach(m.lines)
 }
 
@@ -59,6 +60,7 @@ func touches(c *Compiled) (relations map[string]map[string]bool, functions map[s
 			use(t.Get.Relation, slices.Concat(t.Get.Columns, t.Get.Key)...)
 		case t.RPC != nil:
 			functions[t.RPC.Relation.Schema+"."+t.RPC.Relation.Name] = true
+		case t.Function != nil, t.Files != nil, t.ReadFile != nil, t.Upload != nil: // nothing of the database
 		default:
 			use(t.Relation(), t.writing().read()...)
 		}

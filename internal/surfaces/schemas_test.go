@@ -198,7 +198,7 @@ func compareKeys(t *testing.T, path string, root, schema map[string]any, typ ref
 			t.Errorf("%s: the schema lacks %s", path, name)
 			continue
 		}
-		if (options == "omitempty") == slices.Contains(required, any(name)) {
+		if (options == "omitempty" || options == "omitzero") == slices.Contains(required, any(name)) {
 			t.Errorf("%s.%s: required in one, not in the other", path, name)
 		}
 		compareKeys(t, path+"."+name, root, p, typ.Field(i).Type, depth)

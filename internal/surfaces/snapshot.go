@@ -4,7 +4,7 @@ package surfaces
 const SnapshotFormat = "chumbo.schema/1"
 
 // Snapshot is what is known of a project's database: the exposed schemas, their
-// relations and functions. It is sorted, holds no OIDs and no data, and two
+// relations and functions, and Storage's buckets. It is sorted, holds no OIDs and no data, and two
 // snapshots of the same database are the same bytes.
 type Snapshot struct {
 	Format     string           `json:"format"`   // SnapshotFormat
@@ -17,6 +17,15 @@ type Snapshot struct {
 	Relations  []RelationSchema `json:"relations"`
 	Functions  []FunctionSchema `json:"functions"`
 	Trigrams   string           `json:"trigrams,omitempty"` // schema of the extension pg_trgm; empty where it is not installed
+	Buckets    []BucketInfo     `json:"buckets,omitzero"`   // of Storage; nil: not known
+}
+
+// BucketInfo is a bucket of Storage.
+type BucketInfo struct {
+	Name          string   `json:"name"`                      // its id, as in requests
+	Public        bool     `json:"public"`                    // its files have no Row Level Security when they are read
+	FileSizeLimit int64    `json:"file_size_limit,omitempty"` // bytes; 0: the project's own
+	MIMETypes     []string `json:"mime_types,omitempty"`      // accepted for new files, such as image/*; empty: any
 }
 
 // SchemaInfo is one exposed schema.

@@ -84,6 +84,10 @@ func (s *Snapshot) Normalize() {
 	slices.SortFunc(s.Enums, func(a, b EnumType) int { return compareNames(a.Schema, a.Name, b.Schema, b.Name) })
 	slices.SortFunc(s.Composites, func(a, b CompositeType) int { return compareNames(a.Schema, a.Name, b.Schema, b.Name) })
 	slices.SortFunc(s.Relations, func(a, b RelationSchema) int { return compareNames(a.Schema, a.Name, b.Schema, b.Name) })
+	slices.SortFunc(s.Buckets, func(a, b BucketInfo) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range s.Buckets {
+		s.Buckets[i].MIMETypes = sortedNames(s.Buckets[i].MIMETypes)
+	}
 	for i := range s.Enums {
 		s.Enums[i].Labels = notNil(s.Enums[i].Labels)
 	}
@@ -160,6 +164,13 @@ func (s *Snapshot) Validate() error {
 	for i := range s.Functions {
 		v.function(fmt.Sprintf("functions[%d]", i), &s.Functions[i], exposed)
 	}
+	buckets := map[string]bool{}
+	for i, b := range s.Buckets {
+		v.name(fmt.Sprintf("buckets[%d].name", i), b.Name, buckets)
+		if b.FileSizeLimit < 0 {
+			v.addf(fmt.Sprintf("buckets[%d].file_size_limit", i), "must be a positive number, or missing")
+		}
+	}
 	enums := map[string]bool{}
 	for i, e := range s.Enums {
 		v.name(fmt.Sprintf("enums[%d]", i), e.Schema+"."+e.Name, enums)
@@ -180,6 +191,10 @@ func (v *snapshotCheck) sizes(s *Snapshot) {
 	}
 	most("schemas", len(s.Schemas), maxSchemas)
 	most("roles", len(s.Roles), maxRoles)
+	most("buckets", len(s.Buckets), maxBuckets)
+	for i, b := range s.Buckets {
+		most(fmt.Sprintf("buckets[%d].mime_types", i), len(b.MIMETypes), maxKeys)
+	}
 	for i, schema := range s.Schemas {
 		most(fmt.Sprintf("schemas[%d].usage", i), len(schema.Usage), maxRoles)
 	}
