@@ -26,6 +26,11 @@ type Options struct {
 	MaxBytes int64         // of the answer's body, after decompression; 0: 4 MiB
 	Timeout  time.Duration // for everything up to the end of the body; 0: 10 s
 
+	// AnyAnswer is for services that run an app's own code: whatever they answer,
+	// however late, and however an answer breaks off is the code's doing. Only
+	// that a request could not be sent counts as the lane's failure then.
+	AnyAnswer bool
+
 	// KeepRedirect makes a redirect an answer, to be looked at. It is never
 	// followed.
 	KeepRedirect bool
@@ -101,7 +106,7 @@ func (c *Client) Do(req *http.Request, opt Options) (*http.Response, error) {
 	resp, err := c.transport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		defer cancel()
-		ticket.end(countedAs(ctx, err))
+		ticket.end(opt.counted(countedAs(ctx, err)))
 		return nil, describe(ctx, err)
 	}
 	if isRedirect(resp.StatusCode) && !opt.KeepRedirect {
@@ -110,11 +115,21 @@ func (c *Client) Do(req *http.Request, opt Options) (*http.Response, error) {
 		ticket.end(nil)
 		return nil, redirected()
 	}
-	if isGatewayFailure(resp.StatusCode) {
+	if opt.AnyAnswer {
+		ticket.settle(nil)
+	} else if isGatewayFailure(resp.StatusCode) {
 		ticket.end(errGateway)
 	}
 	resp.Body = newBody(ctx, cancel, resp.Body, opt.MaxBytes, resp.ContentLength, ticket)
 	return resp, nil
+}
+
+// counted leaves of a failed round trip what counts under AnyAnswer.
+func (o Options) counted(outcome error) error {
+	if o.AnyAnswer && !Unsent(outcome) {
+		return errNotCounted
+	}
+	return outcome
 }
 
 // countedAs is what the breaker is told of a failed round trip. A refused

@@ -14,6 +14,9 @@ import (
 // ErrTooLarge is inside the error of a body that exceeds Options.MaxBytes.
 var ErrTooLarge = errors.New("egress: answer over the size limit")
 
+// ErrUnsent is inside errors of callers that gave up before Do: see Unsent.
+var ErrUnsent = errors.New("egress: nothing was sent")
+
 // errDeadline is the cause of a context that ended by Options.Timeout.
 var errDeadline = errors.New("egress: deadline passed")
 
@@ -47,14 +50,14 @@ func describe(ctx context.Context, err error) *fault.Error {
 	}
 }
 
-// Unsent reports whether an error of Do is one of those that come before
-// anything of the request has left: whatever the request asks for, it has not
+// Unsent reports whether an error of Do (or one that holds ErrUnsent) is one of
+// those that come before anything of the request has left: whatever the request asks for, it has not
 // been done. False also where that cannot be told.
 func Unsent(err error) bool {
 	var dial *net.OpError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case errors.Is(err, errLaneFull), errors.Is(err, errLaneOpen), isRefusal(err), isNoSuchHost(err), errors.As(err, &certificate):
+	case errors.Is(err, ErrUnsent), errors.Is(err, errLaneFull), errors.Is(err, errLaneOpen), isRefusal(err), isNoSuchHost(err), errors.As(err, &certificate):
 		return true
 	}
 	return errors.As(err, &dial) && dial.Op == "dial"

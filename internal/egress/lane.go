@@ -62,18 +62,25 @@ func tripped(c gobreaker.Counts) bool {
 	return done >= breakerEnough && c.TotalFailures*2 >= done
 }
 
-// ticket is the right to have one request running. It ends once.
+// ticket is the right to have one request running. It ends once, and tells the
+// breaker once.
 type ticket struct {
 	once sync.Once
+	told sync.Once
 	lane *lane
 	done func(error)
+}
+
+// settle tells the breaker how it went; what the end says counts no more.
+func (t *ticket) settle(outcome error) {
+	t.told.Do(func() { t.done(outcome) })
 }
 
 // end frees the place and tells the breaker how it went: nil, a failure of
 // the other side, or errNotCounted.
 func (t *ticket) end(outcome error) {
 	t.once.Do(func() {
-		t.done(outcome)
+		t.settle(outcome)
 		<-t.lane.running
 	})
 }

@@ -95,7 +95,7 @@ func sendError(ctx context.Context, err error) error {
 		return cause
 	}
 	if errors.Is(err, egress.ErrTooLarge) {
-		return fault.Wrap(err, fault.TooLarge, "answer_too_large", "The project's answer is larger than Chumbo reads. Ask for less.")
+		return answerTooLarge(err)
 	}
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -105,6 +105,10 @@ func sendError(ctx context.Context, err error) error {
 		return fault.Wrap(err, fault.Timeout, "project_timeout", "The project did not answer in time. Try again later.")
 	}
 	return fault.Wrap(err, fault.Unavailable, "project_unreachable", "The project cannot be reached. Try again later.").WithRetryAfter(5 * time.Second)
+}
+
+func answerTooLarge(err error) error {
+	return fault.Wrap(err, fault.TooLarge, "answer_too_large", "The project's answer is larger than Chumbo reads. Ask for less.")
 }
 
 // requestID is the platform's id of the request, cut to what an id looks like.

@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
 // Invoke is one call of an Edge Function by POST.
 type Invoke struct {
-	Slug           string
+	Slug           string // a letter, then letters, digits, _ and -
 	Body           []byte
-	ContentType    string // of Body
+	ContentType    string // of Body; empty: application/json
 	Accept         string
 	IdempotencyKey string
+	RequestID      string    // ours, as Chumbo-Request-Id; empty: not sent
 	TraceParent    string    // W3C Trace Context; empty: not sent
 	TraceState     string    // sent only with TraceParent
-	Deadline       time.Time // when it must have answered whole; told to the function
+	Deadline       time.Time // by this machine's clock: when it must have answered whole; told to the function; at most 150 s away
 	MaxBytes       int64     // of the answer, or of all events of a stream together
 }
 
@@ -50,5 +52,5 @@ func (e *FunctionError) Error() string {
 // TokenRefused reports whether the platform refused the caller's token itself.
 // No code of the function has run then.
 func (e *FunctionError) TokenRefused() bool {
-	return !e.Own && e.Status == http.StatusUnauthorized && e.Code != "UNAUTHORIZED_NO_AUTH_HEADER"
+	return !e.Own && e.Status == http.StatusUnauthorized && e.Code != noAuthHeader && !strings.HasSuffix(e.Code, "_API_KEY")
 }

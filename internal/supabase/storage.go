@@ -11,7 +11,7 @@ import (
 type ListFiles struct {
 	Bucket string
 	Folder string // without slashes around it; empty for the bucket itself
-	Search string // names that hold this; empty for all
+	Search string // what names begin with, in any case; empty for all
 	Limit  int
 	Offset int
 }
