@@ -109,13 +109,13 @@ func textOrNull(value []byte) (string, bool) {
 }
 
 // denial is what the model is told of a permission that was not given.
-func denial(t *tool, a grantAnswer) *toolError {
+func denial(k *capability, a grantAnswer) *toolError {
 	told := &toolError{kind: fault.Forbidden.String(), code: codePermission, detail: cutText(oneLine(a.reason), maxAuthorText)}
 	if isCode(a.code) {
 		told.code = a.code
 	}
 	if told.detail == "" {
-		told.detail = "You do not have the permission " + t.spec.Permission + " in the app. Trying again does not help; ask whoever gives permissions there."
+		told.detail = "You do not have the permission " + k.gate.Permission + " in the app. Trying again does not help; ask whoever gives permissions there."
 	}
 	return told
 }

@@ -31,9 +31,9 @@ type facts struct {
 
 	claims, context, scopes fetch
 
-	said   map[question]bool   // by visible rules whose answer is the same for several tools
-	tools  map[*tool]judgement // see revision.judge
-	logged bool                // that something could not be decided
+	said   map[question]bool         // by visible rules whose answer is the same for several capabilities
+	judged map[*capability]judgement // see revision.judge
+	logged bool                      // that something could not be decided
 }
 
 // fetch is whether a fact was asked for, and what came of it.
@@ -238,7 +238,7 @@ func readWords(answer []byte) ([]string, error) {
 
 // asks asks a rule, after fetching what it reads. False without an error is a
 // refusal; an error fails the request.
-func (r *revision) asks(ctx context.Context, c *call, rule *policy.Rule, t *tool, arguments []byte) (bool, error) {
+func (r *revision) asks(ctx context.Context, c *call, rule *policy.Rule, k *capability, arguments []byte) (bool, error) {
 	uses := rule.Uses()
 	var err error
 	if uses.Claims {
@@ -260,9 +260,9 @@ func (r *revision) asks(ctx context.Context, c *call, rule *policy.Rule, t *tool
 	if arguments != nil {
 		read = read.With(arguments)
 	}
-	holds, err := rule.Holds(ctx, read, t.about)
+	holds, err := rule.Holds(ctx, read, k.about)
 	if err != nil {
-		c.undecided(r.log, "rule of "+t.spec.Name, err)
+		c.undecided(r.log, "rule of "+k.name, err)
 		return false, nil
 	}
 	return holds, nil

@@ -16,7 +16,8 @@ func FuzzAuthorizerAnswer(f *testing.F) {
 	} {
 		f.Add([]byte(seed), 1)
 	}
-	docs := testTool("docs")
+	spec := testTool("docs")
+	docs := toolCapability(&spec)
 	f.Fuzz(func(t *testing.T, body []byte, n int) {
 		if n < 1 || n > 50 {
 			return
@@ -36,7 +37,7 @@ func FuzzAuthorizerAnswer(f *testing.F) {
 			if a.allowed != (plain[i]["allowed"] == true) {
 				t.Fatalf("answer %d of %q is %v", i, body, a.allowed)
 			}
-			told := denial(&tool{spec: &docs}, a).result("id")
+			told := denial(&docs, a).result("id")
 			if !told.IsError || strings.ContainsAny(a.code, "\n\"") && isCode(a.code) {
 				t.Fatalf("told %+v", told)
 			}

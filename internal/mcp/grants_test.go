@@ -272,7 +272,8 @@ func TestMissingScopeOfABridgeSurfaceAsksForIt(t *testing.T) {
 	caller := &oauth.Caller{Key: oauth.CallerKey{Mode: oauth.ModeBridge}}
 	c := &call{endpoint: ep, caller: caller, facts: newFacts(caller, time.Now())}
 	r := &revision{rules: &rules{}}
-	got := r.judge(t.Context(), c, &tool{spec: &surfaces.Tool{Gate: surfaces.Gate{Scopes: []string{"other"}}, Annotations: surfaces.Annotations{ReadOnly: true}}})
+	other := toolCapability(&surfaces.Tool{Gate: surfaces.Gate{Scopes: []string{"other"}}, Annotations: surfaces.Annotations{ReadOnly: true}})
+	got := r.judge(t.Context(), c, &other)
 	if got.verdict != forbidden || got.told.code != "insufficient_scope" {
 		t.Errorf("verdict %v for a scope the surface does not know", got.verdict)
 	}

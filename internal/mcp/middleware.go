@@ -90,9 +90,11 @@ func decides(r *revision) mcp.Middleware {
 			}
 			switch res := res.(type) {
 			case *mcp.ListToolsResult:
-				if res.Tools, err = r.visible(ctx, c, c.protocol); err != nil { // a slice of this result's own
+				tools, err := visible(ctx, r, c, r.order)
+				if err != nil {
 					return nil, err
 				}
+				res.Tools = wires(tools, func(t *tool) *mcp.Tool { return t.wire(c.protocol) })
 			case *mcp.CallToolResult:
 				c.outcome.toolError = res.IsError
 				if err := lowerResult(res, c.protocol); err != nil {

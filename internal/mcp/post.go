@@ -252,7 +252,7 @@ func (x *exchange) stop(c *call, m *message, r *revision, v verdict) (answer, *o
 		return answer{}, oauth.SignIn(c.endpoint), true
 	case needsScope:
 		c.outcome.refused = true
-		return answer{}, oauth.InsufficientScope(c.endpoint, wholeScopes(c, r.tools[m.name].spec)), true
+		return answer{}, oauth.InsufficientScope(c.endpoint, wholeScopes(c, &r.tools[m.name].spec.Gate)), true
 	}
 	c.outcome.refused = true
 	e := refuse(fault.CodeInvalidParams, unknownTool).of(m.id)
@@ -270,7 +270,7 @@ func (r *revision) judgeMessage(ctx context.Context, c *call, m *message) (strin
 	if !m.named || t == nil {
 		return "", judgement{}
 	}
-	return t.spec.Name, r.judge(ctx, c, t)
+	return t.name, r.judge(ctx, c, &t.capability)
 }
 
 func (x *exchange) logInternal(err error) {

@@ -20,7 +20,7 @@ func Preview(compiled *surfaces.Compiled) []json.RawMessage {
 		return list
 	}
 	for i := range compiled.Tools {
-		t, err := (&revisions{}).addTool(r, compiler, &compiled.Tools[i])
+		t, err := built(aTool, func() (*tool, error) { return r.addTool(compiler, &compiled.Tools[i]) })
 		if err != nil {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
-// rules are what a revision says of every tool, compiled. Immutable, and the
+// rules are what a revision says of every capability, compiled. Immutable, and the
 // same for every caller.
 type rules struct {
 	visible    *policy.Rule // nil: none
@@ -76,7 +76,7 @@ func (c ruleCompiler) bytes() int {
 	return n
 }
 
-// rulesOf compiles what a revision says of every tool. With an error no tool
+// rulesOf compiles what a revision says of every capability. With an error none
 // may be served.
 func (c ruleCompiler) rulesOf(compiled *surfaces.Compiled) (*rules, error) {
 	r := &rules{context: compiled.Policy.Context, authorizer: compiled.Policy.Authorizer}
@@ -91,30 +91,34 @@ func (c ruleCompiler) rulesOf(compiled *surfaces.Compiled) (*rules, error) {
 	return r, err
 }
 
-// toolRules compiles what a tool says of itself, in place. With an error the
-// tool may not be served.
-func (c ruleCompiler) toolRules(t *tool, all *rules) error {
-	spec := t.spec
-	t.about = &policy.Tool{
-		Name: spec.Name, Meta: spec.Meta, Permission: spec.Permission,
-		ReadOnly: spec.Annotations.ReadOnly, Destructive: spec.Annotations.Destructive,
-	}
-	if err := t.about.Ready(); err != nil {
+// gateRules compiles what a capability says of itself, in place. With an error
+// it may not be served.
+func (c ruleCompiler) gateRules(k *capability, all *rules) error {
+	if err := k.about.Ready(); err != nil {
 		return fmt.Errorf("read meta: %w", err)
 	}
 	var err error
-	if t.visible, err = c.visible(spec.Visible); err != nil {
+	if k.visible, err = c.visible(k.gate.Visible); err != nil {
 		return err
 	}
-	if t.allow, err = c.allow(spec.Allow); err != nil {
+	if k.allow, err = c.allow(k.gate.Allow); err != nil {
 		return err
 	}
 	switch {
-	case spec.AAL != "" && spec.AAL != surfaces.AAL2:
+	case k.gate.AAL != "" && k.gate.AAL != surfaces.AAL2:
 		return errors.New("a level of assurance that is not known")
-	case spec.Permission != "" && all.authorizer == nil:
+	case k.gate.Permission != "" && all.authorizer == nil:
 		return errors.New("a permission that nobody is asked for")
-	case spec.Privileged && (t.allow == nil || spec.Public):
+	}
+	return nil
+}
+
+// toolRules is gateRules, and what holds for tools alone.
+func (c ruleCompiler) toolRules(t *tool, all *rules) error {
+	if err := c.gateRules(&t.capability, all); err != nil {
+		return err
+	}
+	if t.spec.Privileged && (t.allow == nil || t.spec.Public) {
 		return errors.New("a privileged tool without a rule of its own, or a public one")
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
-	"github.com/chumbo-dev/chumbo/internal/policy"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -44,15 +43,13 @@ type revision struct {
 
 // tool is a declared tool, ready to serve.
 type tool struct {
-	spec   *surfaces.Tool
-	effect string // spec.Effect(): what it writes; empty when it only reads
-	input  *jsonschema.Schema
+	capability
 
-	visible *policy.Rule // of its own; nil for none
-	allow   *allowRule
-	about   *policy.Tool        // what rules read of it
-	exact   map[string]spelling // arguments that rules see in one spelling
-	whole   map[string]spelling // arguments that are integers
+	spec  *surfaces.Tool
+	input *jsonschema.Schema
+
+	exact map[string]spelling // arguments that rules see in one spelling
+	whole map[string]spelling // arguments that are integers
 
 	modern *mcp.Tool // 2025-11-25 and later
 	legacy *mcp.Tool // before: no $schema
@@ -150,7 +147,7 @@ func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revi
 		spec := &compiled.Tools[i]
 		t, err := (*tool)(nil), broken
 		if err == nil {
-			t, err = s.addTool(r, compiler, spec)
+			t, err = built(aTool, func() (*tool, error) { return r.addTool(compiler, spec) })
 		}
 		if err != nil {
 			s.log.Error("tool left out", slog.String("surface", surface.String()), slog.String("tool", spec.Name), slog.Any("error", err))
@@ -166,18 +163,13 @@ func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revi
 	return r
 }
 
-// addTool registers one tool. The SDK panics on data it does not like.
-func (s *revisions) addTool(r *revision, compiler ruleCompiler, spec *surfaces.Tool) (t *tool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			t, err = nil, fmt.Errorf("add tool: %v", p)
-		}
-	}()
+// addTool registers one tool.
+func (r *revision) addTool(compiler ruleCompiler, spec *surfaces.Tool) (*tool, error) {
 	schema, err := compileSchema(spec.Input)
 	if err != nil {
 		return nil, err
 	}
-	t = &tool{spec: spec, effect: spec.Effect(), input: schema, exact: exactArguments(spec), whole: wholeArguments(spec), modern: wireTool(spec)}
+	t := &tool{capability: toolCapability(spec), spec: spec, input: schema, exact: exactArguments(spec), whole: wholeArguments(spec), modern: wireTool(spec)}
 	t.legacy = withoutDialect(t.modern)
 	if err := compiler.toolRules(t, r.rules); err != nil {
 		return nil, err
@@ -216,7 +208,7 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 			c.outcome.errorKind = fault.Invalid.String()
 			return invalid(unread, "holds a value that cannot be read: write numbers plainly, with at most "+strconv.Itoa(maxDigits)+" digits").result(c.requestID), nil
 		}
-		told, err := r.permits(ctx, c, t, spelt)
+		told, err := r.permits(ctx, c, &t.capability, spelt)
 		if told == nil && err == nil {
 			told, err = r.needSet(ctx, c, t.spec)
 		}

@@ -19,7 +19,7 @@ import (
 // hidden from the caller, in the same words.
 const unknownTool = "Unknown tool. Call tools/list for the tools you may use."
 
-// verdict is what policy says of one tool for one caller.
+// verdict is what policy says of one capability for one caller.
 type verdict int
 
 const (
@@ -37,24 +37,24 @@ type judgement struct {
 	err     error      // policy cannot tell now: the request fails, and nothing runs
 }
 
-// judge decides about one tool, but for permission and allow, which come when
-// the arguments are known. It decides once per tool and request, on nothing
-// that is kept between requests.
-func (r *revision) judge(ctx context.Context, c *call, t *tool) judgement {
-	if t.visible == nil && r.rules.visible == nil {
-		return r.decide(ctx, c, t) // costs less than remembering
+// judge decides about one capability, but for permission and allow, which come
+// when the arguments are known. It decides once per capability and request, on
+// nothing that is kept between requests.
+func (r *revision) judge(ctx context.Context, c *call, k *capability) judgement {
+	if k.visible == nil && r.rules.visible == nil {
+		return r.decide(ctx, c, k) // costs less than remembering
 	}
-	if j, done := c.facts.tools[t]; done {
+	if j, done := c.facts.judged[k]; done {
 		if fault.Is(j.err, fault.Unauthenticated) {
 			c.unauthorized = true
 		}
 		return j
 	}
-	j := r.decide(ctx, c, t)
-	if c.facts.tools == nil {
-		c.facts.tools = make(map[*tool]judgement, len(r.order))
+	j := r.decide(ctx, c, k)
+	if c.facts.judged == nil {
+		c.facts.judged = make(map[*capability]judgement, len(r.order))
 	}
-	c.facts.tools[t] = j
+	c.facts.judged[k] = j
 	return j
 }
 
@@ -62,35 +62,35 @@ func (r *revision) judge(ctx context.Context, c *call, t *tool) judgement {
 // the caller agreed to, public, scopes, second factor, visible.
 //
 // What the caller agreed to comes around the scopes: a grant that only reads
-// hides whatever writes, also from the question for more scopes; a tool whose
+// hides whatever writes, also from the question for more scopes; one whose
 // scopes are missing asks for them, since the consent that brings them is asked
-// about what it writes, too; and with every scope in hand a tool that writes
+// about what it writes, too; and with every scope in hand one that writes
 // something its user never agreed to is not there.
-func (r *revision) decide(ctx context.Context, c *call, t *tool) judgement {
-	spec, agreed := t.spec, c.caller.Allowed
+func (r *revision) decide(ctx context.Context, c *call, k *capability) judgement {
+	agreed := c.caller.Allowed
 	switch {
-	case c.endpoint.State == tenants.StateReadOnly && !spec.Annotations.ReadOnly:
+	case c.endpoint.State == tenants.StateReadOnly && !k.readOnly:
 		return judgement{}
-	case agreed != nil && agreed.ReadOnly && t.effect != "":
+	case agreed != nil && agreed.ReadOnly && k.effect != "":
 		return judgement{}
 	case c.caller.Key.Mode != oauth.ModePublic:
-		if j := r.scoped(ctx, c, t); j.verdict != allowed {
+		if j := r.scoped(ctx, c, k); j.verdict != allowed {
 			return j
 		}
-		if agreed != nil && t.effect != "" && !slices.Contains(agreed.Writes, t.effect) {
+		if agreed != nil && k.effect != "" && !slices.Contains(agreed.Writes, k.effect) {
 			return judgement{}
 		}
-	case !spec.Public && takesCredential(&c.endpoint.Access):
+	case !k.gate.Public && takesCredential(&c.endpoint.Access):
 		return judgement{verdict: needsLogin}
-	case !spec.Public:
+	case !k.gate.Public:
 		return judgement{}
 	}
-	if spec.AAL != "" {
-		if j := r.assured(ctx, c, spec.AAL); j.verdict != allowed {
+	if k.gate.AAL != "" {
+		if j := r.assured(ctx, c, k.gate.AAL); j.verdict != allowed {
 			return j
 		}
 	}
-	return r.shown(ctx, c, t)
+	return r.shown(ctx, c, k)
 }
 
 // takesCredential reports whether callers could bring something that opens
@@ -99,15 +99,15 @@ func takesCredential(a *surfaces.Access) bool {
 	return a.Has(surfaces.ModeOAuth) || a.Has(surfaces.ModeBearer) || a.Has(surfaces.ModeAPIKey)
 }
 
-// scoped decides by the scopes of a tool.
-func (r *revision) scoped(ctx context.Context, c *call, t *tool) judgement {
-	if len(c.facts.caller.Missing(t.spec.Scopes)) == 0 {
+// scoped decides by the scopes of a capability.
+func (r *revision) scoped(ctx context.Context, c *call, k *capability) judgement {
+	if len(c.facts.caller.Missing(k.gate.Scopes)) == 0 {
 		return judgement{verdict: allowed}
 	}
 	if err := r.needScopes(ctx, c); err != nil {
 		return judgement{err: err}
 	}
-	missing := c.facts.caller.Missing(t.spec.Scopes)
+	missing := c.facts.caller.Missing(k.gate.Scopes)
 	if len(missing) == 0 {
 		return judgement{verdict: allowed}
 	}
@@ -115,14 +115,14 @@ func (r *revision) scoped(ctx context.Context, c *call, t *tool) judgement {
 		if c.caller.Key.Mode == oauth.ModeAPIKey || !c.endpoint.CanGrant(scope) { // no sign-in could bring it
 			return judgement{verdict: forbidden, told: &toolError{
 				kind: fault.Forbidden.String(), code: "insufficient_scope",
-				detail: "You are not allowed to use this tool: it needs the scope " + strings.Join(missing, " ") + ", which you do not have. Signing in again does not bring it; ask the app's owner.",
+				detail: "You are not allowed to use this " + k.kind.String() + ": it needs the scope " + strings.Join(missing, " ") + ", which you do not have. Signing in again does not bring it; ask the app's owner.",
 			}}
 		}
 	}
 	return judgement{verdict: needsScope}
 }
 
-// assured decides by the second factor that a tool asks for. For callers who
+// assured decides by the second factor that a capability asks for. For callers who
 // cannot have one it is not there.
 func (r *revision) assured(ctx context.Context, c *call, level string) judgement {
 	if !hasClaims(c.caller.Key.Mode) {
@@ -137,13 +137,13 @@ func (r *revision) assured(ctx context.Context, c *call, level string) judgement
 	return judgement{verdict: allowed}
 }
 
-// shown decides by the visible rules, the surface's and the tool's.
-func (r *revision) shown(ctx context.Context, c *call, t *tool) judgement {
-	for _, rule := range []*policy.Rule{r.rules.visible, t.visible} {
+// shown decides by the visible rules, the surface's and its own.
+func (r *revision) shown(ctx context.Context, c *call, k *capability) judgement {
+	for _, rule := range []*policy.Rule{r.rules.visible, k.visible} {
 		if rule == nil {
 			continue
 		}
-		holds, err := r.shows(ctx, c, rule, t)
+		holds, err := r.shows(ctx, c, rule, k)
 		if err != nil || !holds {
 			return judgement{err: err}
 		}
@@ -151,28 +151,28 @@ func (r *revision) shown(ctx context.Context, c *call, t *tool) judgement {
 	return judgement{verdict: allowed}
 }
 
-// question is a visible rule, asked about tools of one meta; empty where the
+// question is a visible rule, asked about capabilities of one meta; empty where the
 // rule does not read it.
 type question struct {
 	rule *policy.Rule
 	meta string
 }
 
-// shows asks a visible rule, once per request for all tools that it must answer
-// alike.
-func (r *revision) shows(ctx context.Context, c *call, rule *policy.Rule, t *tool) (bool, error) {
+// shows asks a visible rule, once per request for all capabilities that it
+// must answer alike.
+func (r *revision) shows(ctx context.Context, c *call, rule *policy.Rule, k *capability) (bool, error) {
 	uses := rule.Uses()
 	if uses.Tool {
-		return r.asks(ctx, c, rule, t, nil)
+		return r.asks(ctx, c, rule, k, nil)
 	}
 	asked := question{rule: rule}
 	if uses.Meta {
-		asked.meta = string(t.spec.Meta)
+		asked.meta = string(k.gate.Meta)
 	}
 	if holds, done := c.facts.said[asked]; done {
 		return holds, nil
 	}
-	holds, err := r.asks(ctx, c, rule, t, nil)
+	holds, err := r.asks(ctx, c, rule, k, nil)
 	if err != nil {
 		return false, err
 	}
@@ -184,10 +184,10 @@ func (r *revision) shows(ctx context.Context, c *call, rule *policy.Rule, t *too
 }
 
 // wholeScopes is the full set to ask for, so that a client that replaces its
-// scopes by the challenge's keeps what it had: the tool's, then what the token
+// scopes by the challenge's keeps what it had: the capability's, then what the token
 // already holds and a sign-in can give again.
-func wholeScopes(c *call, t *surfaces.Tool) []string {
-	scopes := slices.Clone(t.Scopes)
+func wholeScopes(c *call, gate *surfaces.Gate) []string {
+	scopes := slices.Clone(gate.Scopes)
 	for _, held := range c.caller.Scopes {
 		if c.endpoint.CanGrant(held) && !slices.Contains(scopes, held) {
 			scopes = append(scopes, held)
@@ -196,41 +196,43 @@ func wholeScopes(c *call, t *surfaces.Tool) []string {
 	return scopes
 }
 
-// visible lists the caller's tools in declared order. An error fails the list:
-// a part of it would be kept by clients as the whole.
-func (r *revision) visible(ctx context.Context, c *call, version string) ([]*mcp.Tool, error) {
-	shown := make([]*tool, 0, len(r.order))
+// visible lists those of the caller's in declared order, with one question to
+// the app's authorizer for all. An error fails the list: a part of it would be
+// kept by clients as the whole.
+func visible[T interface{ subject() *capability }](ctx context.Context, r *revision, c *call, order []T) ([]T, error) {
+	shown := make([]T, 0, len(order))
 	var checks []check
-	for _, t := range r.order {
-		j := r.judge(ctx, c, t)
+	for _, one := range order {
+		k := one.subject()
+		j := r.judge(ctx, c, k)
 		if j.err != nil {
 			return nil, j.err
 		}
 		if j.verdict != allowed {
 			continue
 		}
-		shown = append(shown, t)
-		if t.spec.Permission != "" {
-			checks = append(checks, check{Capability: t.spec.Name, Permission: t.spec.Permission})
+		shown = append(shown, one)
+		if k.gate.Permission != "" {
+			checks = append(checks, check{Capability: k.name, Permission: k.gate.Permission})
 		}
 	}
-	var answers []grantAnswer
-	if len(checks) > 0 {
-		var err error
-		if answers, err = r.authorize(ctx, c, checks); err != nil {
-			return nil, err
-		}
+	if len(checks) == 0 {
+		return shown, nil
 	}
-	list := make([]*mcp.Tool, 0, len(shown))
+	answers, err := r.authorize(ctx, c, checks)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]T, 0, len(shown))
 	asked := 0
-	for _, t := range shown {
-		if t.spec.Permission != "" {
+	for _, one := range shown {
+		if one.subject().gate.Permission != "" {
 			asked++
 			if len(answers) != len(checks) || !answers[asked-1].allowed {
 				continue
 			}
 		}
-		list = append(list, t.wire(version))
+		list = append(list, one)
 	}
 	return list, nil
 }
@@ -245,28 +247,28 @@ func (r *revision) callable(ctx context.Context, c *call, req mcp.Request) judge
 	if t == nil {
 		return judgement{}
 	}
-	return r.judge(ctx, c, t)
+	return r.judge(ctx, c, &t.capability)
 }
 
 // permits decides about a call whose arguments are valid: the permission, then
 // what is allowed. It returns what the model is told of a refusal, or nil.
-func (r *revision) permits(ctx context.Context, c *call, t *tool, arguments []byte) (*toolError, error) {
-	if t.spec.Permission != "" {
-		answers, err := r.authorize(ctx, c, []check{{Capability: t.spec.Name, Permission: t.spec.Permission, Arguments: arguments}})
+func (r *revision) permits(ctx context.Context, c *call, k *capability, arguments []byte) (*toolError, error) {
+	if k.gate.Permission != "" {
+		answers, err := r.authorize(ctx, c, []check{{Capability: k.name, Permission: k.gate.Permission, Arguments: arguments}})
 		switch {
 		case err != nil:
 			return nil, err
 		case len(answers) != 1:
-			return denial(t, grantAnswer{}), nil
+			return denial(k, grantAnswer{}), nil
 		case !answers[0].allowed:
-			return denial(t, answers[0]), nil
+			return denial(k, answers[0]), nil
 		}
 	}
-	for _, allow := range []*allowRule{r.rules.allow, t.allow} {
+	for _, allow := range []*allowRule{r.rules.allow, k.allow} {
 		if allow == nil {
 			continue
 		}
-		holds, err := r.asks(ctx, c, allow.rule, t, arguments)
+		holds, err := r.asks(ctx, c, allow.rule, k, arguments)
 		if err != nil {
 			return nil, err
 		}
