@@ -1,4 +1,5 @@
--- Table: used_states, what may be used once only.
+-- Table: used_states, what may be used once only: assertions of clients, and the
+-- states of calls that wait for an answer.
 
 -- name: UseState :execrows
 -- 0 rows when it was used before.

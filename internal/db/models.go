@@ -40,6 +40,23 @@ type APIToken struct {
 	Scope          string
 }
 
+type Approval struct {
+	OrganizationID id.Organization
+	ID             string
+	SurfaceID      id.Surface
+	UrlRef         string
+	Issuer         string
+	Subject        string
+	GrantID        id.Grant
+	Caller         []byte
+	Call           []byte
+	Sealed         []byte
+	State          string
+	CreatedAt      time.Time
+	DecidedAt      *time.Time
+	ExpiresAt      time.Time
+}
+
 type AuditEvent struct {
 	OrganizationID id.Organization
 	ID             id.Audit

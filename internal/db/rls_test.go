@@ -53,6 +53,7 @@ var tenantTables = map[string]access{
 	"api_keys":              {"insert select update", ""},
 	"direct_clients":        {"insert select update", ""},
 	"introspection_secrets": {"delete insert select update", ""},
+	"approvals":             {"insert select update", "delete select"},
 }
 
 // systemTables are the instance's, and closed to chumbo_app.
@@ -269,6 +270,7 @@ func seed(t *testing.T, conn *pgx.Conn, name string) id.Organization {
 			values (@org, gen_random_uuid(), @surface, 'a key', sha256(uuid_send(@org::uuid)), 'abcd', '{}', gen_random_uuid(), now())`,
 		"insert into direct_clients values (@org, @project, 'a client', @surface, '', now(), now())",
 		"insert into introspection_secrets values (@org, @surface, 's', gen_random_uuid(), now())",
+		"insert into approvals values (@org, @name, @surface, 'u', 'i', 's', @grant, 'caller', 'call', 'sealed', 'pending', now(), null, now())",
 	} {
 		args := pgx.StrictNamedArgs{
 			"org": org.UUID(), "name": name, "builder": builder, "project": project, "surface": surface, "upstream": upstream, "grant": grant,

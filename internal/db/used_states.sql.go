@@ -43,7 +43,8 @@ type UseStateParams struct {
 	ExpiresAt      time.Time
 }
 
-// Table: used_states, what may be used once only.
+// Table: used_states, what may be used once only: assertions of clients, and the
+// states of calls that wait for an answer.
 // 0 rows when it was used before.
 func (q *Queries) UseState(ctx context.Context, arg UseStateParams) (int64, error) {
 	result, err := q.db.Exec(ctx, useState, arg.OrganizationID, arg.Jti, arg.ExpiresAt)

@@ -21,6 +21,7 @@ import (
 const (
 	keepSignIns   = 24 * time.Hour      // after they ran out: a replayed code is known so long
 	keepLimits    = time.Hour           // no window of limits.go is longer
+	keepApprovals = time.Hour           // after they ran out: their page says so for a while
 	keepClients   = 7 * 24 * time.Hour  // unused, without a live grant
 	keepChains    = 30 * 24 * time.Hour // after they ended
 	keepUpstreams = 90 * 24 * time.Hour // after they ended, unless a grant names them
@@ -67,6 +68,9 @@ func (s *Service) deleteOld(ctx context.Context, done *Swept) error {
 		}},
 		{"used states", func(q *db.Queries) (int64, error) {
 			return q.DeleteExpiredStates(ctx, db.DeleteExpiredStatesParams{Now: now, Room: sweepBatch})
+		}},
+		{"approvals", func(q *db.Queries) (int64, error) {
+			return q.DeleteOldApprovals(ctx, db.DeleteOldApprovalsParams{Before: *before(keepApprovals), Batch: sweepBatch})
 		}},
 		{"clients", func(q *db.Queries) (int64, error) {
 			return q.DeleteUnusedOAuthClients(ctx, db.DeleteUnusedOAuthClientsParams{Before: *before(keepClients), Now: now, Room: sweepBatch})
