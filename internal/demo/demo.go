@@ -86,8 +86,13 @@ func run(ctx context.Context, o Options, closed func(error)) error {
 	}
 
 	progress("Starting the stand-in Supabase project …")
+	var e edge
+	functions, open, err := e.functions()
+	if err != nil {
+		return err
+	}
 	project, err := standin.Start(ctx, standin.Options{
-		Postgres: postgres, Schema: standin.CRM, Users: standin.CRMUsers(),
+		Postgres: postgres, Schema: standin.CRM, Users: standin.CRMUsers(), Functions: functions, OpenFunctions: open,
 		RedirectURLs: []string{cfg.PublicURL + "/connect/callback**"},
 		Mailed: func(to string, m standin.Mail) { // nothing leaves this machine: the terminal is the mailbox
 			progress("\nMail to %s: %s\n  code %s, or in the same browser %s", to, m.Subject, m.Code, m.Link)
@@ -97,6 +102,7 @@ func run(ctx context.Context, o Options, closed func(error)) error {
 		return fmt.Errorf("start stand-in project: %w", err)
 	}
 	defer func() { closed(project.Close()) }()
+	e.project.Store(project)
 
 	log := slog.New(slog.NewTextHandler(o.Log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	opt := app.Options{Logger: log, Version: o.Version, Aliases: aliases(listener)}
@@ -110,8 +116,8 @@ func run(ctx context.Context, o Options, closed func(error)) error {
 	group.Go(func() error { return server.Run(groupCtx, listener) })
 	group.Go(func() error { return app.RunWorker(groupCtx, cfg, opt) })
 	group.Go(func() error {
-		progress("Registering the project and publishing four surfaces …")
-		ready, err := publish(groupCtx, server, cfg, project)
+		progress("Registering the project and publishing five surfaces …")
+		ready, err := publish(groupCtx, server, cfg, project, &e)
 		if err != nil {
 			return fmt.Errorf("set up the demo: %w", err)
 		}

@@ -98,7 +98,7 @@ func readyOf(t *testing.T, file string, ended chan error, out *bytes.Buffer) rea
 		if err := json.Unmarshal(b, &r); err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range []string{"server_url", "dashboard_url", "mcp_url", "project_url", "publishable_key", "conformance_url", "bridge_url", "users", "owner", "api_token", "database_url"} {
+		for _, key := range []string{"server_url", "dashboard_url", "mcp_url", "project_url", "publishable_key", "conformance_url", "bridge_url", "desk_url", "assistant_url", "users", "owner", "api_token", "database_url"} {
 			if keys[key] == nil || keys[key] == "" {
 				t.Errorf("the ready file lacks %s", key)
 			}

@@ -35,7 +35,7 @@ const (
 
 // publish does what a builder does: bootstrap, register, import, publish, all
 // through the control API.
-func publish(ctx context.Context, server *app.Server, cfg app.Config, project *standin.Project) (*ready, error) {
+func publish(ctx context.Context, server *app.Server, cfg app.Config, project *standin.Project, e *edge) (*ready, error) {
 	_, _, token, err := server.Tenants.CreateOwner(ctx, ownerEmail, demoOrganization)
 	if err != nil {
 		return nil, err
@@ -58,13 +58,14 @@ func publish(ctx context.Context, server *app.Server, cfg app.Config, project *s
 		return nil, err
 	}
 	urls := map[string]string{}
-	for _, surface := range []string{"main", "conformance", "bridge", "desk"} {
+	for _, surface := range []string{"main", "conformance", "bridge", "desk", "assistant"} {
 		if urls[surface], err = b.publish(ctx, surface); err != nil {
 			return nil, err
 		}
 	}
+	e.builder.Store(&b)
 	r := &ready{
-		ServerURL: cfg.PublicURL, DashboardURL: cfg.PublicURL + "/app", MCPURL: urls["main"], ConformanceURL: urls["conformance"], BridgeURL: urls["bridge"], DeskURL: urls["desk"],
+		ServerURL: cfg.PublicURL, DashboardURL: cfg.PublicURL + "/app", MCPURL: urls["main"], ConformanceURL: urls["conformance"], BridgeURL: urls["bridge"], DeskURL: urls["desk"], AssistantURL: urls["assistant"],
 		ProjectURL: project.URL(), PublishableKey: project.PublishableKey(), APIToken: token.Reveal(), DatabaseURL: project.DSN(),
 	}
 	r.Owner = readyUser{Email: ownerEmail, Password: ownerPassword, Organization: demoOrganization}
@@ -102,6 +103,10 @@ func (b *builder) publish(ctx context.Context, surface string) (url string, err 
 	if err != nil {
 		return "", err
 	}
+	return b.publishFile(ctx, surface, file)
+}
+
+func (b *builder) publishFile(ctx context.Context, surface string, file []byte) (url string, err error) {
 	var answer struct {
 		URLs []string `json:"urls"` // primary first
 	}

@@ -20,6 +20,7 @@ type ready struct {
 	ConformanceURL string      `json:"conformance_url"`
 	BridgeURL      string      `json:"bridge_url"`
 	DeskURL        string      `json:"desk_url"`
+	AssistantURL   string      `json:"assistant_url"`
 	Users          []readyUser `json:"users"`
 	Owner          readyUser   `json:"owner"` // of the dashboard
 	APIToken       string      `json:"api_token"`
@@ -95,6 +96,8 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
                  the same app, with its own Supabase Auth as the authorization server
   Writing        %[13]s
                  customers and notes that an AI app may also create and change
+  Assistant      %[14]s
+                 Edge Functions, files, resources and prompts; it asks before it archives
   Claude Code    claude mcp add --transport http crm %[1]s
                  then /mcp, Authenticate
   Inspector      MCP_AUTO_OPEN_ENABLED=true npx @modelcontextprotocol/inspector --cli --transport http \
@@ -111,5 +114,5 @@ Ready in %.1f s. Everything runs on this machine; Ctrl-C stops it and removes it
                  chumbo link --slug %[8]s --project-url %[6]s --publishable-key %[7]s
                  chumbo import --db-url '%[9]s'
                  chumbo status
-`, r.BridgeURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL, r.Owner.Email, r.Owner.Password, r.MCPURL, r.DeskURL)
+`, r.BridgeURL, r.ConformanceURL, r.DashboardURL, r.ServerURL, r.APIToken, r.ProjectURL, r.PublishableKey, projectSlug, r.DatabaseURL, r.Owner.Email, r.Owner.Password, r.MCPURL, r.DeskURL, r.AssistantURL)
 }
