@@ -237,7 +237,7 @@ func (rp *replay) request(c transcript) (*http.Response, string) {
 	}
 	var server http.Handler = rp.auth
 	if c.Case == "a06-path-inserted-oauth-as-gateway-rewrite" {
-		server = newGateway(apiKeys{}, false, rp.auth, nil, nil)
+		server = newGateway(apiKeys{}, false, rp.auth, nil, nil, nil)
 	}
 	rec := httptest.NewRecorder()
 	server.ServeHTTP(rec, r)

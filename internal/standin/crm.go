@@ -1,14 +1,20 @@
 package standin
 
-import "github.com/chumbo-dev/chumbo/examples/crm"
+import (
+	"encoding/base64"
+	"encoding/hex"
+
+	"github.com/chumbo-dev/chumbo/examples/crm"
+)
 
 // CRM is the example app's database, seeded: customers of two organizations,
 // Acme and Globex, under Row Level Security by membership: organizations,
 // memberships, customers (60 each), notes, a public table of announcements,
 // and functions: greet (anon may call it), customer_summary (stable),
-// archive_customer (volatile). Use it as Options.Schema with CRMUsers as
-// Options.Users.
-var CRM = crm.Schema + crm.Seed
+// archive_customer (volatile). Its private bucket documents gives everybody one
+// folder, named by their id, with welcome.txt and logo.png. Use it as
+// Options.Schema with CRMUsers as Options.Users.
+var CRM = crm.Schema + crm.Seed + documents
 
 // The people of CRM.
 const (
@@ -26,4 +32,43 @@ func CRMUsers() []User {
 		{ID: AliceID, Email: AliceEmail, Password: CRMPassword},
 		{ID: BobID, Email: BobEmail, Password: CRMPassword},
 	}
+}
+
+// What is in the files of CRM.
+const (
+	AliceWelcome = "Welcome to Acme, Alice.\n"
+	BobWelcome   = "Welcome to Globex, Bob.\n"
+)
+
+// The logos of CRM, images of 8 by 8 pixels in one colour each.
+var (
+	AliceLogo = fromBase64("iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mOQzY/BihiGlgQAmlI6AYazCmgAAAAASUVORK5CYII=")
+	BobLogo   = fromBase64("iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mOYrWuAFTEMLQkAVPA+AY2rk40AAAAASUVORK5CYII=")
+)
+
+var documents = `
+insert into storage.buckets (id, name, public, created_at, updated_at) values ('documents', 'documents', false, '2026-01-01 08:00:00+00', '2026-01-01 08:00:00+00');
+create policy "own folder: read" on storage.objects for select to authenticated
+  using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
+create policy "own folder: add" on storage.objects for insert to authenticated
+  with check (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
+create policy "own folder: replace" on storage.objects for update to authenticated
+  using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text)
+  with check (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
+create policy "own folder: delete" on storage.objects for delete to authenticated
+  using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
+` + seedFile(AliceID, "welcome.txt", "text/plain", []byte(AliceWelcome)) + seedFile(AliceID, "logo.png", "image/png", AliceLogo) +
+	seedFile(BobID, "welcome.txt", "text/plain", []byte(BobWelcome)) + seedFile(BobID, "logo.png", "image/png", BobLogo)
+
+func seedFile(owner, name, mime string, content []byte) string {
+	return "select standin.put_file('documents', '" + owner + "/" + name + "', '" + owner + "', '" + mime + "', decode('" +
+		hex.EncodeToString(content) + "', 'hex'), '2026-01-01 08:00:00+00');\n"
+}
+
+func fromBase64(s string) []byte {
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		panic("standin: " + err.Error()) // the text is above
+	}
+	return b
 }

@@ -33,7 +33,7 @@ func (p *Project) openDatabase(ctx context.Context, o Options) error {
 // per server. Auth makes the users there, so that hashing their passwords is
 // paid once too.
 func (p *Project) template(ctx context.Context, o Options) (string, error) {
-	bootstrap, err := readSQL("roles", "bootstrap", "auth")
+	bootstrap, err := readSQL("roles", "bootstrap", "auth", "storage")
 	if err != nil {
 		return "", err
 	}

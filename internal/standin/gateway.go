@@ -16,11 +16,12 @@ type gateway struct {
 	auth       *authServer
 	data       *dataAPI
 	functions  *edgeFunctions
+	storage    *storageServer
 	pages      http.Handler
 }
 
-func newGateway(keys apiKeys, selfHosted bool, auth *authServer, data *dataAPI, functions *edgeFunctions) *gateway {
-	return &gateway{keys: keys, selfHosted: selfHosted, auth: auth, data: data, functions: functions, pages: auth.pages()}
+func newGateway(keys apiKeys, selfHosted bool, auth *authServer, data *dataAPI, functions *edgeFunctions, storage *storageServer) *gateway {
+	return &gateway{keys: keys, selfHosted: selfHosted, auth: auth, data: data, functions: functions, storage: storage, pages: auth.pages()}
 }
 
 // roleHeader tells a service as whom a request without a user's token runs.
@@ -49,6 +50,11 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case strings.HasPrefix(path, "/functions/v1/"):
 		stripped(g.functions, "/functions/v1").ServeHTTP(w, r)
+	case strings.HasPrefix(path, "/storage/v1/"):
+		// Links and public files come without a key; a key that is sent must be one.
+		if r.Header.Get("Apikey") == "" || g.admit(w, r) {
+			stripped(g.storage, "/storage/v1").ServeHTTP(w, r)
+		}
 	case within(path, "/rest"), within(path, "/functions"), within(path, "/storage"):
 		writeGatewayError(w, http.StatusNotFound, "", "no Route matched with those values", "")
 	default:

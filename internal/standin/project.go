@@ -94,6 +94,7 @@ type Project struct {
 	server   *http.Server
 	auth     *authServer
 	data     *dataAPI
+	storage  *storageServer
 	recorder *recorder
 
 	postgres *localpg.Server
@@ -194,8 +195,11 @@ func (p *Project) prepare(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("start data api: %w", err)
 	}
+	if p.storage, err = newStorageServer(p.owner, p.data.pool, p.keys, o.Now); err != nil {
+		return fmt.Errorf("start storage: %w", err)
+	}
 	functions := &edgeFunctions{handlers: o.Functions, open: o.OpenFunctions, keys: p.keys, now: o.Now}
-	gateway := newGateway(p.keySet, o.SelfHosted, p.auth, p.data, functions)
+	gateway := newGateway(p.keySet, o.SelfHosted, p.auth, p.data, functions, p.storage)
 	p.server.Handler = p.recorder.wrap(gateway)
 	return nil
 }
