@@ -19,12 +19,14 @@ type call struct {
 	caller    *oauth.Caller
 	http      context.Context // of the HTTP request: ends when the client is gone
 	requestID string
-	protocol  string // MCP version of the request
-	facts     *facts // what policy knows of the caller, shared by the calls of a request
+	protocol  string       // MCP version of the request
+	trace     traceContext // of the client, for what is called on its behalf
+	facts     *facts       // what policy knows of the caller, shared by the calls of a request
 
 	// Of this message, set before the runner runs.
 	client  clientCapabilities // what the client said it can be asked; nothing before 2026-07-28
-	round   round              // what the client brought back from questions
+	brought brought            // what the client brought back from questions, unread
+	round   round              // of that, what the function asked for
 	notices notices            // where progress and log messages go; nil: nowhere
 
 	// Written by the runner, read by the edge after the SDK has answered.

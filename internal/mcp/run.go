@@ -28,16 +28,18 @@ type projects interface {
 // between calls. Safe for concurrent use.
 type toolRunner struct {
 	projects projects
+	services services
 	cursors  *seal.Sealer
 	creates  Creates          // nil: tools with a dedupe column refuse
 	now      func() time.Time // tells whether a refused token's time is over
+	second   time.Duration    // of the time limits of functions; zero: a second
 }
 
 var _ runner = (*toolRunner)(nil)
 
 // newRunner returns a runner over the client. Cursors are sealed by keys.
 func newRunner(client *supabase.Client, keys *seal.Keyset) *toolRunner {
-	return &toolRunner{projects: client, cursors: keys.Sealer(seal.Cursor), now: time.Now}
+	return &toolRunner{projects: client, services: client, cursors: keys.Sealer(seal.Cursor), now: time.Now}
 }
 
 // withClock is the runner on another clock.
@@ -58,10 +60,10 @@ func (r *toolRunner) withCreates(creates Creates) *toolRunner {
 // run implements runner.
 func (r *toolRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error) {
 	t := &toolCall{asker: asker{runner: r, call: c}, tool: tool}
-	p, err := t.page(ctx, arguments)
+	done, err := t.result(ctx, arguments)
 	if err == nil {
-		c.outcome.resultBytes = p.size()
-		return p.result(tool.Result), nil
+		c.outcome.resultBytes, c.outcome.errorKind = done.size, done.kind
+		return done.result, nil
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, err
@@ -106,14 +108,45 @@ func (r *toolRunner) ask(ctx context.Context, c *call, fn *surfaces.Function, ar
 	return nil, err
 }
 
-// page runs the tool's plan.
-func (t *toolCall) page(ctx context.Context, raw []byte) (*page, error) {
+// ready is a result and what is recorded of it.
+type ready struct {
+	result *mcp.CallToolResult
+	size   int    // bytes, about
+	kind   string // of the error that it is; empty for none
+}
+
+// ready is the page as the tool's result.
+func (t *toolCall) ready(p *page) *ready {
+	return &ready{result: p.result(t.tool.Result), size: p.size()}
+}
+
+// result runs the tool's plan.
+func (t *toolCall) result(ctx context.Context, raw []byte) (*ready, error) {
 	args, err := readArguments(raw)
 	if err != nil {
 		return nil, err
 	}
 	t.arguments = args
 	switch {
+	case t.tool.Function != nil:
+		return t.function(ctx, t.tool.Function, raw)
+	case t.tool.ReadFile != nil:
+		return t.file(ctx, t.tool.ReadFile)
+	case t.tool.Upload != nil:
+		return t.upload(ctx, t.tool.Upload)
+	}
+	p, err := t.page(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.ready(p), nil
+}
+
+// page runs a plan whose answer is rows.
+func (t *toolCall) page(ctx context.Context) (*page, error) {
+	switch {
+	case t.tool.Files != nil:
+		return t.files(ctx, t.tool.Files)
 	case t.tool.List != nil:
 		return t.list(ctx, t.tool.List)
 	case t.tool.Get != nil:

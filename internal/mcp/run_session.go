@@ -29,22 +29,14 @@ type asker struct {
 // token before anything runs, and a function that raises the same answer itself
 // has undone what it did.
 func (t *asker) ask(ctx context.Context, do func(supabase.Session) (supabase.Answer, error)) (supabase.Answer, error) {
-	token, err := t.token(ctx)
-	if err != nil {
-		return supabase.Answer{}, err
-	}
-	a, err := do(t.as(token))
-	t.note(a)
-	var refused *supabase.Error
-	if t.call.caller.Session == nil || !errors.As(err, &refused) || !refused.TokenRefused() {
+	return attempt(ctx, t, func(s supabase.Session) (supabase.Answer, error) {
+		a, err := do(s)
+		t.noted(a.Took, a.Upstream)
 		return a, err
-	}
-	if token, err = t.renewed(ctx, token); err != nil {
-		return supabase.Answer{}, err
-	}
-	a, err = do(t.as(token))
-	t.note(a)
-	return a, err
+	}, func(_ seal.Secret, err error) bool {
+		var refused *supabase.Error
+		return errors.As(err, &refused) && refused.TokenRefused()
+	})
 }
 
 // as is the project as the call's caller: a user of the project with a token of
@@ -75,13 +67,6 @@ func (t *asker) token(ctx context.Context) (seal.Secret, error) {
 // renewed is another token than the one that was refused.
 func (t *asker) renewed(ctx context.Context, refused seal.Secret) (seal.Secret, error) {
 	return t.fetched(func() (seal.Secret, error) { return t.call.caller.Session.Renew(ctx, refused) })
-}
-
-func (t *asker) note(a supabase.Answer) {
-	t.call.projectTime += a.Took
-	if a.Upstream != "" {
-		t.call.upstream = a.Upstream
-	}
 }
 
 // fetched counts the time it takes to get a token as the project's, which it
