@@ -19,7 +19,7 @@ type Invoke struct {
 	TraceParent    string    // W3C Trace Context; empty: not sent
 	TraceState     string    // sent only with TraceParent
 	Deadline       time.Time // by this machine's clock: when it must have answered whole; told to the function; at most 150 s away
-	MaxBytes       int64     // of the answer, or of all events of a stream together
+	MaxBytes       int64     // of the answer, or of all events of a stream together; 0: 4 MiB
 }
 
 // FunctionAnswer is a function's answer of status 2xx, not yet read. Its body

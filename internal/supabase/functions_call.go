@@ -40,8 +40,12 @@ func (c *Client) Invoke(ctx context.Context, s Session, q Invoke) (FunctionAnswe
 	if timeout <= 0 {
 		return FunctionAnswer{}, fault.Wrap(egress.ErrUnsent, fault.Timeout, "project_timeout", "There was no time left to call the project. Try again.")
 	}
+	limit := q.MaxBytes
+	if limit <= 0 {
+		limit = maxData
+	}
 	res, trip, err := c.open(req, egress.Options{
-		Lane: lane(s.project) + "/functions", MaxBytes: max(q.MaxBytes, 1), Timeout: timeout + functionGrace, AnyAnswer: true,
+		Lane: lane(s.project) + "/functions", MaxBytes: max(limit, maxRefusal), Timeout: timeout + functionGrace, AnyAnswer: true,
 	})
 	a := FunctionAnswer{Upstream: trip.Upstream, Took: trip.Took}
 	if err != nil {
@@ -50,7 +54,7 @@ func (c *Client) Invoke(ctx context.Context, s Session, q Invoke) (FunctionAnswe
 	if res.StatusCode < 200 || res.StatusCode >= 300 || res.Header.Get("X-Relay-Error") == "true" {
 		return a, functionErrorOf(res, readRefusal(res))
 	}
-	a.Status, a.ContentType, a.Body = res.StatusCode, mediaType(res.Header), body{res.Body}
+	a.Status, a.ContentType, a.Body = res.StatusCode, mediaType(res.Header), bounded(res, limit)
 	return a, nil
 }
 
@@ -134,12 +138,34 @@ func (c *Client) open(req *http.Request, opt egress.Options) (*http.Response, Tr
 	return res, trip, nil
 }
 
-// body is an answer's body with the errors of this package.
-type body struct{ io.ReadCloser }
+// body is an answer's body within the caller's limit, which may be smaller than
+// what is read of a refusal, with the errors of this package.
+type body struct {
+	io.ReadCloser
+	left int64 // bytes still allowed; below zero: too large
+}
+
+// bounded is the answer's body up to so many bytes. Of an answer that announces
+// more nothing is read.
+func bounded(res *http.Response, limit int64) *body {
+	if res.ContentLength > limit {
+		limit = -1
+	}
+	return &body{ReadCloser: res.Body, left: limit}
+}
 
 // Read implements io.Reader.
-func (b body) Read(p []byte) (int, error) {
+func (b *body) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, answerTooLarge(egress.ErrTooLarge)
+	}
+	if int64(len(p)) > b.left+1 { // one more tells the limit from the end
+		p = p[:b.left+1]
+	}
 	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, answerTooLarge(egress.ErrTooLarge)
+	}
 	if errors.Is(err, egress.ErrTooLarge) {
 		err = answerTooLarge(err)
 	}

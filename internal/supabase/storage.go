@@ -53,7 +53,7 @@ type Trip struct {
 type StorageError struct {
 	HTTP       int    // of the answer
 	Status     int    // 404, 403, 409, 413 …; HTTP where the body does not say
-	Code       string // such as NoSuchKey, AccessDenied, Duplicate, InvalidKey; shown form (see Error.Code)
+	Code       string // such as NoSuchKey, AccessDenied, Duplicate (of every kind), InvalidKey; shown form (see Error.Code)
 	Gateway    bool   // not Storage's own answer
 	Upstream   string
 	RetryAfter time.Duration
@@ -68,5 +68,5 @@ func (e *StorageError) Error() string {
 // expired one gets the same answer as a policy's refusal (403 AccessDenied
 // inside of a 400), so the token's time decides.
 func (e *StorageError) MaybeTokenRefused() bool {
-	return !e.Gateway && e.Status == http.StatusForbidden || e.Status == http.StatusUnauthorized
+	return !e.Gateway && (e.Status == http.StatusForbidden || e.Status == http.StatusUnauthorized || e.Code == "InvalidJWT")
 }

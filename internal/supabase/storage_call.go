@@ -84,7 +84,7 @@ func readFiles(content []byte) ([]File, error) {
 }
 
 // OpenFile opens a file as the session. Its body can be read up to maxBytes
-// (at least 1) and ends with an error past them; of a file known to be larger
+// and ends with an error past them; of a file known to be larger
 // nothing can be read: close it. Closing cancels what has not come yet. Errors
 // as ListFiles; what Row Level Security hides is a 404 NoSuchKey.
 func (c *Client) OpenFile(ctx context.Context, s Session, bucket, path string, maxBytes int64) (OpenFile, error) {
@@ -102,7 +102,7 @@ func (c *Client) OpenFile(ctx context.Context, s Session, bucket, path string, m
 	}
 	req.Header["Accept"] = []string{"*/*"}
 	req.Header["Accept-Encoding"] = []string{"identity"} // Content-Length is the file's size then
-	res, trip, err := c.open(req, storageOptions(s, max(maxBytes, 1)))
+	res, trip, err := c.open(req, storageOptions(s, max(maxBytes, maxRefusal)))
 	f := OpenFile{Trip: trip}
 	if err != nil {
 		return f, err
@@ -111,7 +111,7 @@ func (c *Client) OpenFile(ctx context.Context, s Session, bucket, path string, m
 		return f, storageErrorOf(res.StatusCode, res.Header, readRefusal(res))
 	}
 	f.ContentType, f.ETag, f.Size = mediaType(res.Header), res.Header.Get("Etag"), res.ContentLength
-	f.Body = body{res.Body}
+	f.Body = bounded(res, maxBytes)
 	return f, nil
 }
 

@@ -27,7 +27,7 @@ func storageErrorOf(status int, h http.Header, content []byte) *StorageError {
 	if n, err := strconv.Atoi(strings.Trim(string(said.StatusCode), `"`)); err == nil && n >= 400 && n < 600 {
 		e.Status = n
 	}
-	if e.Code = shownCode(said.Code); said.Code == "" {
+	if e.Code = shownCode(said.Code); said.Code == "" || said.Error == "Duplicate" {
 		e.Code = codeOf(e.Status, said.Error)
 	}
 	return e
@@ -42,7 +42,7 @@ func codeOf(status int, name string) string {
 		return "NoSuchKey"
 	case status == http.StatusForbidden:
 		return "AccessDenied"
-	case status == http.StatusConflict:
+	case name == "Duplicate":
 		return "Duplicate"
 	case status == http.StatusRequestEntityTooLarge:
 		return "EntityTooLarge"
