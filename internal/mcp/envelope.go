@@ -17,6 +17,10 @@ const (
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	metaClient       = "io.modelcontextprotocol/clientInfo"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	metaProgress     = "progressToken" // of every version
+	metaTraceParent  = "traceparent"
+	metaTraceState   = "tracestate"
 )
 
 // message is one JSON-RPC 2.0 message as the edge reads it: exact,
@@ -35,6 +39,10 @@ type message struct {
 	capabilities bool   // _meta clientCapabilities is there
 	asked        string // params.protocolVersion of initialize
 	client       clientInfo
+
+	progressToken json.RawMessage // _meta progressToken, a string or a number; nil without
+	logLevel      string          // _meta logLevel
+	trace         traceContext
 }
 
 // isCall reports whether the message wants an answer.
@@ -163,6 +171,16 @@ func (m *message) readMeta(meta []byte) {
 			m.capabilities = value[0] == '{'
 		case metaClient:
 			m.client = readClient(value)
+		case metaProgress:
+			if validID(value) {
+				m.progressToken = value
+			}
+		case metaLogLevel:
+			m.logLevel, _ = text(value)
+		case metaTraceParent:
+			m.trace.parent, _ = text(value)
+		case metaTraceState:
+			m.trace.state, _ = text(value)
 		}
 	}
 }

@@ -30,6 +30,9 @@ type exchange struct {
 	started   time.Time
 	project   time.Duration // waited for the project, told in Server-Timing
 
+	alone  bool        // its body is one message, no batch
+	stream *callStream // the answer, where it may become a stream
+
 	revoked atomic.Bool // the caller's grant was taken away meanwhile
 	over    func() bool // see underGrant
 }
@@ -112,12 +115,16 @@ func (x *exchange) messages(pattern *call, list []message, batch, stated bool) {
 		x.listen(pattern, &list[0])
 		return
 	}
+	x.alone = !batch && len(list) == 1
 	var answers [][]byte
 	last := answer{status: http.StatusAccepted}
 	for i := range list {
 		c := *pattern
 		a, challenge := x.message(&c, &list[i])
 		x.project += c.projectTime
+		if x.stream.end(a, challenge) {
+			return
+		}
 		if challenge != nil && len(answers) == 0 {
 			x.challenge(c.endpoint, challenge)
 			return
@@ -172,6 +179,7 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 		return answer{status: http.StatusAccepted}, nil
 	}
 	started := x.h.cfg.Now()
+	c.trace = m.trace
 	capability := ""
 	a, challenge := func() (answer, *oauth.Challenge) {
 		revision, err := x.h.revisions.of(x.r.Context(), c.endpoint)
@@ -183,7 +191,10 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 		if a, challenge, stop := x.refuses(c, m, revision, &capability); stop {
 			return a, challenge
 		}
-		a := x.h.transport.exchange(withCall(x.r.Context(), c), revision, m)
+		if err := x.repeated(c, m, revision); err != nil {
+			return faultAnswer(err, m.id, x.requestID), nil
+		}
+		a := x.run(c, m, revision)
 		return a, x.late401(c)
 	}()
 	x.record(c, m, capability, a, challenge, x.h.cfg.Now().Sub(started))

@@ -51,6 +51,8 @@ type tool struct {
 	exact map[string]spelling // arguments that rules see in one spelling
 	whole map[string]spelling // arguments that are integers
 
+	headers []paramHeader // arguments that headers repeat
+
 	modern *mcp.Tool // 2025-11-25 and later
 	legacy *mcp.Tool // before: no $schema
 }
@@ -169,8 +171,8 @@ func (r *revision) addTool(compiler ruleCompiler, spec *surfaces.Tool) (*tool, e
 	if err != nil {
 		return nil, err
 	}
-	t := &tool{capability: toolCapability(spec), spec: spec, input: schema, exact: exactArguments(spec), whole: wholeArguments(spec), modern: wireTool(spec)}
-	t.legacy = withoutDialect(t.modern)
+	t := &tool{capability: toolCapability(spec), spec: spec, input: schema, exact: exactArguments(spec), whole: wholeArguments(spec), headers: paramHeaders(spec.Input), modern: wireTool(spec)}
+	t.legacy = legacyTool(spec, t.modern)
 	if err := compiler.toolRules(t, r.rules); err != nil {
 		return nil, err
 	}
@@ -232,6 +234,17 @@ func wireTool(spec *surfaces.Tool) *mcp.Tool {
 	}
 	if len(spec.Output) > 0 {
 		t.OutputSchema = spec.Output
+	}
+	return t
+}
+
+// legacyTool is the tool for versions before 2025-11-25. Their clients may not
+// read a schema as its author wrote it, so they see none; the arguments are
+// checked all the same.
+func legacyTool(spec *surfaces.Tool, modern *mcp.Tool) *mcp.Tool {
+	t := withoutDialect(modern)
+	if spec.Function != nil && spec.Function.Authored {
+		t.InputSchema = json.RawMessage(`{"type":"object"}`)
 	}
 	return t
 }
