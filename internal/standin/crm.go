@@ -46,18 +46,7 @@ var (
 	BobLogo   = fromBase64("iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mOYrWuAFTEMLQkAVPA+AY2rk40AAAAASUVORK5CYII=")
 )
 
-var documents = `
-insert into storage.buckets (id, name, public, created_at, updated_at) values ('documents', 'documents', false, '2026-01-01 08:00:00+00', '2026-01-01 08:00:00+00');
-create policy "own folder: read" on storage.objects for select to authenticated
-  using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
-create policy "own folder: add" on storage.objects for insert to authenticated
-  with check (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
-create policy "own folder: replace" on storage.objects for update to authenticated
-  using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text)
-  with check (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
-create policy "own folder: delete" on storage.objects for delete to authenticated
-  using (bucket_id = 'documents' and (storage.foldername(name))[1] = (select auth.uid())::text);
-` + seedFile(AliceID, "welcome.txt", "text/plain", []byte(AliceWelcome)) + seedFile(AliceID, "logo.png", "image/png", AliceLogo) +
+var documents = seedFile(AliceID, "welcome.txt", "text/plain", []byte(AliceWelcome)) + seedFile(AliceID, "logo.png", "image/png", AliceLogo) +
 	seedFile(BobID, "welcome.txt", "text/plain", []byte(BobWelcome)) + seedFile(BobID, "logo.png", "image/png", BobLogo)
 
 func seedFile(owner, name, mime string, content []byte) string {
