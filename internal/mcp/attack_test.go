@@ -22,7 +22,7 @@ import (
 // and all those without a credential leave room to the others.
 func TestNobodyFillsTheStreamsOfASurface(t *testing.T) {
 	t.Parallel()
-	l := newListeners(newMemoryDirectory())
+	l := newListeners(newMemoryDirectory(), listsSpelled)
 	surface := id.New[id.SurfaceKind]()
 	nobody := oauth.CallerKey{Surface: surface, Mode: oauth.ModePublic}
 	open := func(from string) (n int) {
@@ -228,7 +228,7 @@ func TestAClientThatGoesAwayLeavesNothingBehind(t *testing.T) {
 // TestAFullSurfaceSaysSo to callers of every kind.
 func TestAFullSurfaceSaysSo(t *testing.T) {
 	t.Parallel()
-	l := newListeners(newMemoryDirectory())
+	l := newListeners(newMemoryDirectory(), listsSpelled)
 	surface := id.New[id.SurfaceKind]()
 	for i := range maxSurfaceListener {
 		if err := l.enter(listener{CallerKey: oauth.CallerKey{Surface: surface, Mode: oauth.ModeBridge, Subject: fmt.Sprint(i)}}); err != nil {

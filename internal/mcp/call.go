@@ -25,7 +25,8 @@ type call struct {
 
 	// Of this message, set before the runner runs.
 	client  clientCapabilities // what the client said it can be asked; nothing before 2026-07-28
-	round   round              // what the client brought back from questions
+	brought brought            // what the client brought back from questions, unread
+	round   round              // of that, what the function asked for
 	notices notices            // where progress and log messages go; nil: nowhere
 
 	// Written by the runner, read by the edge after the SDK has answered.

@@ -96,8 +96,15 @@ type Creates interface {
 	Key(ctx context.Context, surface id.Surface, digest []byte) (uuid.UUID, error)
 }
 
+// Changes tells what is notified of. *tenants.Watch is one.
+type Changes interface {
+	// OnChange calls fn with every scope of the kind that changed, and with ""
+	// when anything may have. fn must not block.
+	OnChange(kind string, fn func(scope string))
+}
+
 // Config is what a Handler is built from. Everything is required but Creates,
-// Bridge, Clients, Steps and CacheBytes.
+// Approvals, Changes, Bridge, Clients, Steps and CacheBytes.
 type Config struct {
 	Directory     Directory
 	Hosts         Hosts
@@ -107,6 +114,8 @@ type Config struct {
 	Recorder      Recorder
 	Limiter       Limiter
 	Creates       Creates      // nil: tools with a dedupe column refuse
+	Approvals     Approvals    // nil: whatever asks a person refuses
+	Changes       Changes      // nil: streams learn of changes by asking now and then
 	Bridge        Bridge       // nil: there are no callers with a grant
 	Clients       Clients      // nil: nothing is kept of the names of direct clients
 	Steps         Steps        // nil: nothing is kept of attempts to connect

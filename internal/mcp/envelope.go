@@ -43,6 +43,11 @@ type message struct {
 	progressToken json.RawMessage // _meta progressToken, a string or a number; nil without
 	logLevel      string          // _meta logLevel
 	trace         traceContext
+
+	can      clientCapabilities // what _meta clientCapabilities says
+	round    brought            // answers to questions, as they came
+	answers  bool               // params had members for them
+	badRound bool               // which cannot be read
 }
 
 // isCall reports whether the message wants an answer.
@@ -156,7 +161,12 @@ func (m *message) readParams() error {
 			m.asked, _ = text(value)
 		case field.key == "clientInfo" && m.method == methodInitialize:
 			m.client = readClient(value)
+		case mayAsk(m.method):
+			m.readRound(field.key, value)
 		}
+	}
+	if m.answers {
+		m.params = without(m.params, memberState, memberResponses)
 	}
 	return nil
 }
@@ -169,6 +179,7 @@ func (m *message) readMeta(meta []byte) {
 			m.version, _ = text(value)
 		case metaCapabilities:
 			m.capabilities = value[0] == '{'
+			m.can = readCapabilities(value)
 		case metaClient:
 			m.client = readClient(value)
 		case metaProgress:

@@ -54,8 +54,18 @@ func newHandler(cfg Config, run runner) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp: %w", err)
 	}
+	listeners := newListeners(cfg.Directory, func(ctx context.Context, ep *tenants.Endpoint) (lists, error) {
+		r, err := revisions.of(ctx, ep)
+		if err != nil {
+			return lists{}, err
+		}
+		return r.lists, nil
+	})
+	if cfg.Changes != nil {
+		listeners.hear(cfg.Changes)
+	}
 	return &Handler{
-		cfg: cfg, revisions: revisions, transport: oneShot{}, listeners: newListeners(cfg.Directory), clients: clients, story: story,
+		cfg: cfg, revisions: revisions, transport: oneShot{}, listeners: listeners, clients: clients, story: story,
 	}, nil
 }
 

@@ -27,19 +27,83 @@ const (
 // listeners keeps the open streams within bounds and ends them at shutdown.
 type listeners struct {
 	directory Directory
-	check     time.Duration // between comparisons of the live revision
+	lists     func(ctx context.Context, ep *tenants.Endpoint) (lists, error) // of the endpoint's revision
+	check     time.Duration                                                  // between comparisons of the live revision
 
 	mu       sync.Mutex
 	total    int
 	surfaces map[string]int
 	public   map[string]int // by surface
 	callers  map[listener]int
+	ears     map[string]map[ear]struct{} // by scope, see tenants.Watch
 	closed   bool
 	done     chan struct{}
 }
 
-func newListeners(d Directory) *listeners {
-	return &listeners{directory: d, check: listenCheck, surfaces: map[string]int{}, public: map[string]int{}, callers: map[listener]int{}, done: make(chan struct{})}
+func newListeners(d Directory, of func(context.Context, *tenants.Endpoint) (lists, error)) *listeners {
+	return &listeners{
+		directory: d, lists: of, check: listenCheck, surfaces: map[string]int{}, public: map[string]int{}, callers: map[listener]int{},
+		ears: map[string]map[ear]struct{}{}, done: make(chan struct{}),
+	}
+}
+
+// ear is how one stream is told that something changed. One signal waits in it
+// at most: what changed is looked up.
+type ear chan struct{}
+
+func (e ear) tell() {
+	select {
+	case e <- struct{}{}:
+	default:
+	}
+}
+
+// hear has the streams told of changes on every server, by notices.
+func (l *listeners) hear(c Changes) {
+	for _, kind := range []string{tenants.ScopeSurface, tenants.ScopeProject} {
+		c.OnChange(kind, l.changed)
+	}
+}
+
+// changed tells those who listen to what the scope names; "" is everything.
+func (l *listeners) changed(scope string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if scope != "" {
+		for e := range l.ears[scope] {
+			e.tell()
+		}
+		return
+	}
+	for _, ears := range l.ears {
+		for e := range ears {
+			e.tell()
+		}
+	}
+}
+
+// listenTo returns an ear for what may change of the endpoint, and what takes
+// it away.
+func (l *listeners) listenTo(ep *tenants.Endpoint) (e ear, forget func()) {
+	e = make(ear, 1)
+	scopes := []string{tenants.ScopeSurface + ep.Surface.UUID().String(), tenants.ScopeProject + ep.Project.ID.UUID().String()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, scope := range scopes {
+		if l.ears[scope] == nil {
+			l.ears[scope] = map[ear]struct{}{}
+		}
+		l.ears[scope][e] = struct{}{}
+	}
+	return e, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, scope := range scopes {
+			if delete(l.ears[scope], e); len(l.ears[scope]) == 0 {
+				delete(l.ears, scope)
+			}
+		}
+	}
 }
 
 // listener is whose streams are counted together.
@@ -101,14 +165,14 @@ func (l *listeners) close() {
 
 // listen answers subscriptions/listen (MCP 2026-07-28) with a stream of our
 // own: the SDK sends no keep-alive, and its servers never change. It
-// acknowledges, says when the list of tools may have changed, and ends with
-// the result when the token or the server does.
+// acknowledges, says when a list has changed, and ends with the result when the
+// token or the server does.
 func (x *exchange) listen(c *call, m *message) {
 	key := listener{CallerKey: c.caller.Key}
 	if key.Mode == oauth.ModePublic {
 		key.from = ratelimit.AddressKey(x.h.cfg.Hosts.ClientAddress(x.r))
 	}
-	tools, err := wantsTools(m)
+	want, err := wants(m)
 	if err == nil {
 		err = x.h.listeners.enter(key)
 	}
@@ -131,30 +195,75 @@ func (x *exchange) listen(c *call, m *message) {
 	if !c.caller.Expires.IsZero() {
 		life = min(life, c.caller.Expires.Sub(x.h.cfg.Now()))
 	}
-	x.h.listeners.follow(x.r.Context(), s, c.endpoint, x.h.cfg.Hosts.EffectiveHost(x.r), tools, max(life, 0))
+	x.h.listeners.follow(x.r.Context(), s, c.endpoint, x.h.cfg.Hosts.EffectiveHost(x.r), want, max(life, 0))
 	if x.revoked.Load() {
 		s.result() // in order; the next request is challenged
 	}
 }
 
-// wantsTools reads which notices are asked for. Of those there are, only the
-// one for tools can come.
-func wantsTools(m *message) (bool, error) {
+// wanted are the notices that a stream is asked for, by kind, and those of them
+// that it brings.
+type wanted struct {
+	Tools     bool `json:"toolsListChanged,omitempty"`
+	Prompts   bool `json:"promptsListChanged,omitempty"`
+	Resources bool `json:"resourcesListChanged,omitempty"`
+}
+
+// wants reads which notices are asked for.
+func wants(m *message) (wanted, error) {
 	var params struct {
-		Notifications *struct {
-			Tools bool `json:"toolsListChanged"`
-		} `json:"notifications"`
+		Notifications *wanted `json:"notifications"`
 	}
-	if err := json.Unmarshal(m.params, &params); err != nil || params.Notifications == nil {
-		return false, refuse(fault.CodeInvalidParams, "params.notifications says which notices are wanted.")
+	// Keys of another case are none: the envelope is exact.
+	exact := []byte("{}")
+	for _, field := range members(m.params, 0) {
+		if field.key == "notifications" && m.params[field.start] == '{' {
+			exact = append(appendMember([]byte{'{'}, field.key, onlyNotices(m.params[field.start:field.end])), '}')
+		}
 	}
-	return params.Notifications.Tools, nil
+	if err := json.Unmarshal(exact, &params); err != nil || params.Notifications == nil {
+		return wanted{}, refuse(fault.CodeInvalidParams, "params.notifications says which notices are wanted.")
+	}
+	return *params.Notifications, nil
+}
+
+// onlyNotices are the members that we know, as they are spelt.
+func onlyNotices(object []byte) []byte {
+	out := []byte{'{'}
+	for _, m := range members(object, 0) {
+		switch m.key {
+		case "toolsListChanged", "promptsListChanged", "resourcesListChanged":
+			out = appendMember(out, m.key, object[m.start:m.end])
+		}
+	}
+	return append(out, '}')
+}
+
+// of are those wanted that a revision can bring: of the kinds that it declares.
+func (w wanted) of(l lists) wanted {
+	return wanted{Tools: w.Tools, Prompts: w.Prompts && l.hasPrompts, Resources: w.Resources && l.hasResources}
+}
+
+// changed are those wanted whose list differs.
+func (w wanted) changed(before, now lists) wanted {
+	return wanted{
+		Tools: w.Tools && before.tools != now.tools, Prompts: w.Prompts && before.prompts != now.prompts,
+		Resources: w.Resources && before.resources != now.resources,
+	}
 }
 
 // follow writes the stream until the client goes, its time is over or the
 // server shuts down.
-func (l *listeners) follow(ctx context.Context, s *stream, ep *tenants.Endpoint, host string, tools bool, life time.Duration) {
-	s.notice("notifications/subscriptions/acknowledged", map[string]any{"notifications": acknowledged{tools}})
+func (l *listeners) follow(ctx context.Context, s *stream, ep *tenants.Endpoint, host string, want wanted, life time.Duration) {
+	ear, forget := l.listenTo(ep)
+	defer forget()
+	ear.tell() // what changed before it was there
+	served, err := l.lists(ctx, ep)
+	known := err == nil
+	if known {
+		want = want.of(served)
+	}
+	s.notice("notifications/subscriptions/acknowledged", map[string]any{"notifications": want})
 	end := time.NewTimer(life)
 	defer end.Stop()
 	check := time.NewTicker(l.check)
@@ -173,26 +282,32 @@ func (l *listeners) follow(ctx context.Context, s *stream, ep *tenants.Endpoint,
 			return
 		case <-alive.C:
 			s.comment()
+			continue
+		case <-ear:
 		case <-check.C:
-			now, err := l.directory.Lookup(ctx, host, ep.Resource.Path)
-			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Misdirected) || (err == nil && now.Surface != ep.Surface) {
-				s.result()
-				return
-			}
-			if err != nil {
-				continue // away for a moment
-			}
-			if tools && (now.Digest != ep.Digest || now.Revision != ep.Revision || now.State != ep.State) {
-				s.notice("notifications/tools/list_changed", map[string]any{})
-			}
-			ep = now
 		}
+		now, err := l.directory.Lookup(ctx, host, ep.Resource.Path)
+		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Misdirected) || (err == nil && now.Surface != ep.Surface) {
+			s.result()
+			return
+		}
+		if err != nil {
+			continue // away for a moment
+		}
+		changed := wanted{}
+		if now.Digest != ep.Digest || now.Revision != ep.Revision {
+			lists, err := l.lists(ctx, now)
+			if changed = want.changed(served, lists); err != nil || !known {
+				changed = want
+			}
+			served, known = lists, err == nil
+		}
+		if now.State != ep.State {
+			changed = want
+		}
+		s.changes(changed)
+		ep = now
 	}
-}
-
-// acknowledged is what of the request is honoured.
-type acknowledged struct {
-	Tools bool `json:"toolsListChanged,omitempty"`
 }
 
 // stream writes server-sent events. Its first failure stays.
@@ -206,6 +321,18 @@ type stream struct {
 func (s *stream) notice(method string, params map[string]any) {
 	params["_meta"] = map[string]any{metaSubscription: s.id}
 	s.event(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+// changes writes a notice for each kind.
+func (s *stream) changes(of wanted) {
+	for _, kind := range []struct {
+		changed bool
+		method  string
+	}{{of.Tools, "notifications/tools/list_changed"}, {of.Prompts, "notifications/prompts/list_changed"}, {of.Resources, "notifications/resources/list_changed"}} {
+		if kind.changed {
+			s.notice(kind.method, map[string]any{})
+		}
+	}
 }
 
 // result ends the subscription in order.

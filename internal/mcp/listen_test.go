@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
@@ -37,21 +40,40 @@ func (r *lockedRecorder) Header() http.Header { return r.header }
 func (r *lockedRecorder) WriteHeader(int)     {}
 func (r *lockedRecorder) Flush()              {}
 
-func follow(t *testing.T, tools bool, life time.Duration) *followed {
+// allKinds asks for every notice there is.
+var allKinds = wanted{Tools: true, Prompts: true, Resources: true}
+
+// listsSpelled are the lists of a revision whose digest spells them: a word for each
+// kind.
+func listsSpelled(_ context.Context, ep *tenants.Endpoint) (lists, error) {
+	words := append(strings.Fields(ep.Digest), "", "", "")
+	if words[0] == "broken" {
+		return lists{}, errors.New("cannot be read")
+	}
+	of := func(word string) digest { return sha256.Sum256([]byte(word)) }
+	return lists{tools: of(words[0]), prompts: of(words[1]), resources: of(words[2]), hasPrompts: words[1] != "", hasResources: words[2] != ""}, nil
+}
+
+func follow(t *testing.T, want wanted, life time.Duration) *followed {
+	t.Helper()
+	return followAt(t, "a", want, life)
+}
+
+func followAt(t *testing.T, digest string, want wanted, life time.Duration) *followed {
 	t.Helper()
 	f := &followed{directory: newMemoryDirectory(), w: &lockedRecorder{header: http.Header{}}, done: make(chan struct{})}
 	f.endpoint = &tenants.Endpoint{
-		Surface: id.New[id.SurfaceKind](), Revision: 1, Digest: "a", State: tenants.StateLive,
+		Surface: id.New[id.SurfaceKind](), Revision: 1, Digest: digest, State: tenants.StateLive,
 		Resource: tenants.Resource{Base: "https://" + testHost, Path: "/acme/mcp"},
 	}
 	f.directory.put(f.endpoint, nil)
-	f.listeners = newListeners(f.directory)
+	f.listeners = newListeners(f.directory, listsSpelled)
 	ctx, leave := context.WithCancel(t.Context())
 	f.leave = leave
 	s := &stream{w: f.w, control: http.NewResponseController(f.w), id: []byte(`"s"`)}
 	go func() {
 		defer close(f.done)
-		f.listeners.follow(ctx, s, f.endpoint, testHost, tools, life)
+		f.listeners.follow(ctx, s, f.endpoint, testHost, want, life)
 	}()
 	synctest.Wait()
 	return f
@@ -76,7 +98,7 @@ func (f *followed) over() bool {
 func TestListenAcknowledgesAndStaysOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t, true, time.Hour)
+		f := follow(t, allKinds, time.Hour)
 		first, _, _ := strings.Cut(f.w.String(), "\n\n")
 		if first != `event: message`+"\n"+`data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"toolsListChanged":true}}}` {
 			t.Fatalf("first event %q", first)
@@ -97,7 +119,7 @@ func TestListenAcknowledgesAndStaysOpen(t *testing.T) {
 func TestListenTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t, true, time.Hour)
+		f := follow(t, allKinds, time.Hour)
 		defer f.leave()
 		count := func() int {
 			time.Sleep(listenCheck + time.Second)
@@ -131,7 +153,7 @@ func TestListenTellsOfChanges(t *testing.T) {
 func TestListenTellsOnlyWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t, false, time.Hour)
+		f := follow(t, wanted{Prompts: true}, time.Hour)
 		defer f.leave()
 		f.publish(func(ep *tenants.Endpoint) { ep.Revision = 2 })
 		time.Sleep(time.Minute)
@@ -142,10 +164,108 @@ func TestListenTellsOnlyWhatWasAsked(t *testing.T) {
 	})
 }
 
+func TestListenTellsOfTheListsThatDiffer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := followAt(t, "tools prompts resources", allKinds, time.Hour)
+		defer f.leave()
+		if !strings.Contains(f.w.String(), `"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true`) {
+			t.Fatalf("acknowledged: %s", f.w)
+		}
+		for _, step := range []struct {
+			edit  func(*tenants.Endpoint)
+			kinds string
+		}{
+			{func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 2, "tools prompts resources" }, ""},
+			{func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 3, "tools other resources" }, "prompts"},
+			{func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 4, "tools other more" }, "resources"},
+			{func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 5, "new one more" }, "tools prompts"},
+			{func(ep *tenants.Endpoint) { ep.State = tenants.StateReadOnly }, "tools prompts resources"},
+			{func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 6, "broken" }, "tools prompts resources"},
+			{func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 7, "new one more" }, "tools prompts resources"},
+			{func(ep *tenants.Endpoint) { ep.Revision, ep.Digest = 8, "new one more" }, ""},
+		} {
+			before := len(f.w.String())
+			f.publish(step.edit)
+			f.listeners.changed(tenants.ScopeSurface + f.endpoint.Surface.UUID().String())
+			synctest.Wait()
+			told := f.w.String()[before:]
+			var kinds []string
+			for _, kind := range []string{"tools", "prompts", "resources"} {
+				if strings.Contains(told, "notifications/"+kind+"/list_changed") {
+					kinds = append(kinds, kind)
+				}
+			}
+			if got := strings.Join(kinds, " "); got != step.kinds {
+				t.Errorf("revision %d: told of %q, want %q", f.endpoint.Revision, got, step.kinds)
+			}
+		}
+	})
+}
+
+func TestListenIsWokenByNoticesOfItsOwnSurfaceOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t, allKinds, time.Hour)
+		looked := func(scope string) bool {
+			f.publish(func(ep *tenants.Endpoint) { ep.Revision++; ep.Digest += "x" })
+			before := len(f.w.String())
+			f.listeners.changed(scope)
+			synctest.Wait()
+			return len(f.w.String()) > before
+		}
+		for scope, want := range map[string]bool{
+			tenants.ScopeSurface + id.New[id.SurfaceKind]().UUID().String(): false,
+			tenants.ScopeSurface + f.endpoint.Surface.UUID().String():       true,
+			tenants.ScopeProject + f.endpoint.Project.ID.UUID().String():    true,
+			tenants.ScopeProject + id.New[id.ProjectKind]().UUID().String(): false,
+			"": true,
+		} {
+			if looked(scope) != want {
+				t.Errorf("%q: told %v", scope, !want)
+			}
+		}
+		f.leave()
+		<-f.done
+		if len(f.listeners.ears) != 0 {
+			t.Errorf("%d ears are left", len(f.listeners.ears))
+		}
+	})
+}
+
+func TestListsDifferByWhatIsShownAndToWhom(t *testing.T) {
+	t.Parallel()
+	make := func() *surfaces.Compiled {
+		return &surfaces.Compiled{
+			Tools:     []surfaces.Tool{testTool("one"), testTool("two")},
+			Prompts:   []surfaces.Prompt{{Name: "p", Title: "P"}},
+			Resources: []surfaces.Resource{{URI: "acme://guide", Name: "guide"}},
+		}
+	}
+	for name, step := range map[string]struct {
+		edit func(*surfaces.Compiled)
+		want wanted
+	}{
+		"nothing":             {func(*surfaces.Compiled) {}, wanted{}},
+		"what a tool does":    {func(c *surfaces.Compiled) { c.Tools[0].Budget = 7 }, wanted{}},
+		"a title":             {func(c *surfaces.Compiled) { c.Tools[0].Title = "Other" }, wanted{Tools: true}},
+		"the order":           {func(c *surfaces.Compiled) { c.Tools[0], c.Tools[1] = c.Tools[1], c.Tools[0] }, wanted{Tools: true}},
+		"who sees a prompt":   {func(c *surfaces.Compiled) { c.Prompts[0].Scopes = []string{"x"} }, wanted{Prompts: true}},
+		"a resource more":     {func(c *surfaces.Compiled) { c.Resources = append(c.Resources, surfaces.Resource{URI: "acme://b"}) }, wanted{Resources: true}},
+		"who sees everything": {func(c *surfaces.Compiled) { c.Policy.Visible = "false" }, allKinds},
+	} {
+		c := make()
+		step.edit(c)
+		if got := allKinds.changed(listsOf(make()), listsOf(c)); got != step.want {
+			t.Errorf("%s: %+v, want %+v", name, got, step.want)
+		}
+	}
+}
+
 func TestListenEndsWithTheToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t, true, 20*time.Second)
+		f := follow(t, allKinds, 20*time.Second)
 		time.Sleep(19 * time.Second)
 		synctest.Wait()
 		if f.over() {
@@ -162,7 +282,7 @@ func TestListenEndsWithTheToken(t *testing.T) {
 func TestListenEndsAtShutdown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t, true, time.Hour)
+		f := follow(t, allKinds, time.Hour)
 		f.listeners.close()
 		f.listeners.close()
 		<-f.done
@@ -177,7 +297,7 @@ func TestListenEndsAtShutdown(t *testing.T) {
 
 func TestListenIsBoundedByCaller(t *testing.T) {
 	t.Parallel()
-	l := newListeners(newMemoryDirectory())
+	l := newListeners(newMemoryDirectory(), listsSpelled)
 	surface := id.New[id.SurfaceKind]()
 	alice := listener{CallerKey: oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "alice"}}
 	bob := listener{CallerKey: oauth.CallerKey{Surface: surface, Mode: oauth.ModeDirect, Subject: "bob"}}

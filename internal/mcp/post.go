@@ -162,6 +162,9 @@ func (x *exchange) check(m *message, c *call, stated bool) error {
 	if err := checkHeaders(m, c.protocol, x.r.Header); err != nil {
 		return err
 	}
+	if err := checkRound(m, c.protocol); err != nil {
+		return err
+	}
 	if !m.isCall() || serves(m.method, c.protocol) {
 		return nil
 	}
@@ -179,7 +182,7 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 		return answer{status: http.StatusAccepted}, nil
 	}
 	started := x.h.cfg.Now()
-	c.trace = m.trace
+	c.client, c.brought, c.trace = m.can, m.round, m.trace
 	capability := ""
 	a, challenge := func() (answer, *oauth.Challenge) {
 		revision, err := x.h.revisions.of(x.r.Context(), c.endpoint)

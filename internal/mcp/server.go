@@ -35,6 +35,8 @@ type revision struct {
 	server *mcp.Server
 	rules  *rules
 	run    runner
+	asking *asking
+	lists  lists // digests of what is listed
 	log    *slog.Logger
 	tools  map[string]*tool
 	order  []*tool // as declared
@@ -47,6 +49,8 @@ type tool struct {
 
 	spec  *surfaces.Tool
 	input *jsonschema.Schema
+
+	questions *questions // what a person is asked before; nil for nothing
 
 	exact map[string]spelling // arguments that rules see in one spelling
 	whole map[string]spelling // arguments that are integers
@@ -70,6 +74,7 @@ func (t *tool) wire(version string) *mcp.Tool {
 type revisions struct {
 	directory Directory
 	run       runner
+	asking    *asking
 	log       *slog.Logger
 	version   string
 	cache     *revisionCache
@@ -85,7 +90,7 @@ func newRevisions(cfg Config, run runner) (*revisions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make revision cache: %w", err)
 	}
-	return &revisions{directory: cfg.Directory, run: run, log: cfg.Logger, version: cfg.Version, cache: cache}, nil
+	return &revisions{directory: cfg.Directory, run: run, asking: newAsking(cfg), log: cfg.Logger, version: cfg.Version, cache: cache}, nil
 }
 
 // of returns the endpoint's live revision. Requests that miss at the same time
@@ -135,7 +140,7 @@ func (s *revisions) load(ctx context.Context, key revisionKey, ep *tenants.Endpo
 func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revision {
 	compiler := ruleCompiler{}
 	all, broken := compiler.rulesOf(compiled)
-	r := &revision{rules: all, run: s.run, log: s.log, tools: make(map[string]*tool, len(compiled.Tools)), bytes: baseBytes + len(compiled.Instructions)}
+	r := &revision{rules: all, run: s.run, asking: s.asking, lists: listsOf(compiled), log: s.log, tools: make(map[string]*tool, len(compiled.Tools)), bytes: baseBytes + len(compiled.Instructions)}
 	r.server = mcp.NewServer(
 		&mcp.Implementation{Name: "chumbo", Title: compiled.Title, Version: s.version},
 		&mcp.ServerOptions{
@@ -157,11 +162,11 @@ func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revi
 		}
 		r.tools[spec.Name] = t
 		r.order = append(r.order, t)
-		r.bytes += toolBytes(spec)
+		r.bytes += toolBytes(spec) + t.questions.bytes()
 	}
 	r.bytes += compiler.bytes()
 	// The first one is the outermost.
-	r.server.AddReceivingMiddleware(guard(s.log), decides(r))
+	r.server.AddReceivingMiddleware(guard(s.log), decides(r), asks(r))
 	return r
 }
 
@@ -173,6 +178,9 @@ func (r *revision) addTool(compiler ruleCompiler, spec *surfaces.Tool) (*tool, e
 	}
 	t := &tool{capability: toolCapability(spec), spec: spec, input: schema, exact: exactArguments(spec), whole: wholeArguments(spec), headers: paramHeaders(spec.Input), modern: wireTool(spec)}
 	t.legacy = legacyTool(spec, t.modern)
+	if t.questions, err = questionsOf(spec); err != nil {
+		return nil, err
+	}
 	if err := compiler.toolRules(t, r.rules); err != nil {
 		return nil, err
 	}
@@ -188,7 +196,8 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 		if c == nil {
 			return nil, fault.New(fault.Internal, "", "The call has no caller.")
 		}
-		arguments := []byte(req.Params.Arguments)
+		given := []byte(req.Params.Arguments)
+		arguments := given
 		if len(arguments) == 0 || string(arguments) == "null" {
 			arguments = []byte("{}")
 		}
@@ -201,16 +210,12 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 			c.outcome.errorKind = e.Kind.String()
 			return (&toolError{kind: e.Kind.String(), detail: e.Message, issues: e.Issues}).result(c.requestID), nil
 		}
-		arguments, unread := canonical(arguments, t.whole)
-		spelt := arguments
-		if unread == "" {
-			spelt, unread = canonical(arguments, t.exact)
+		arguments, spelt, told := t.spelled(arguments)
+		if told != nil {
+			c.outcome.errorKind = told.kind
+			return told.result(c.requestID), nil
 		}
-		if unread != "" {
-			c.outcome.errorKind = fault.Invalid.String()
-			return invalid(unread, "holds a value that cannot be read: write numbers plainly, with at most "+strconv.Itoa(maxDigits)+" digits").result(c.requestID), nil
-		}
-		told, err := r.permits(ctx, c, &t.capability, spelt)
+		told, err = r.permits(ctx, c, &t.capability, spelt)
 		if told == nil && err == nil {
 			told, err = r.needSet(ctx, c, t.spec)
 		}
@@ -220,8 +225,22 @@ func (r *revision) handler(t *tool) mcp.ToolHandler {
 		case told != nil:
 			return c.refused(told), nil
 		}
-		return r.run.run(ctx, c, t.spec, arguments)
+		return r.withAsking(ctx, c, t, given, arguments)
 	}
+}
+
+// spelled writes valid arguments as the tool gets them, and as rules see them.
+// What the model is told is of a value that cannot be written so.
+func (t *tool) spelled(arguments []byte) (whole, spelt []byte, told *toolError) {
+	whole, unread := canonical(arguments, t.whole)
+	spelt = whole
+	if unread == "" {
+		spelt, unread = canonical(whole, t.exact)
+	}
+	if unread != "" {
+		return nil, nil, invalid(unread, "holds a value that cannot be read: write numbers plainly, with at most "+strconv.Itoa(maxDigits)+" digits")
+	}
+	return whole, spelt, nil
 }
 
 func wireTool(spec *surfaces.Tool) *mcp.Tool {

@@ -28,6 +28,9 @@ const (
 	ScopeGrant    = "grant:"    // grant:<uuid>: taken away, narrowed, or a chain of it ended
 	ScopeUpstream = "upstream:" // upstream:<uuid>: the session at the project ended
 
+	ScopeSurface = scopeSurface // surface:<uuid>: what it serves or where, or its switch
+	ScopeProject = scopeProject // project:<uuid>: whether and how it is served
+
 	ScopeKey           = "key:"           // key:<uuid>: a key of an application was revoked or changed
 	ScopeClient        = "client:"        // client:<uuid of the project>: whose surface an OAuth client belongs to
 	ScopeIntrospection = "introspection:" // introspection:<uuid of the surface>: its client's secret
