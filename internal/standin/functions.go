@@ -116,7 +116,11 @@ func (w *functionWriter) die() {
 	if w.begun || cause == any(http.ErrAbortHandler) {
 		panic(http.ErrAbortHandler) // the server cuts the connection, and says nothing
 	}
-	clear(w.Header())
+	for name := range w.Header() {
+		if name != "Sb-Request-Id" {
+			w.Header().Del(name)
+		}
+	}
 	FunctionError("WORKER_ERROR").ServeHTTP(w, nil)
 }
 

@@ -61,9 +61,12 @@ func (c *contents) reader(ctx context.Context, version string) (io.Reader, error
 // need not be held.
 func (p *Project) PutFile(ctx context.Context, bucket, path, mime string, size int64, content func() io.Reader) error {
 	version := uuid.NewString()
+	metadata, err := metadataOf(size, `"`+version+`"`, mime, "no-cache", p.storage.now())
+	if err != nil {
+		return err
+	}
 	p.storage.contents.put(version, content)
-	metadata := metadataOf(size, `"`+version+`"`, mime, "no-cache", p.storage.now())
-	_, err := p.owner.Exec(ctx, `insert into storage.objects (bucket_id, name, version, metadata) values ($1, $2, $3, $4)
+	_, err = p.owner.Exec(ctx, `insert into storage.objects (bucket_id, name, version, metadata) values ($1, $2, $3, $4)
 		on conflict (bucket_id, name) do update set version = excluded.version, metadata = excluded.metadata, updated_at = now()`,
 		bucket, path, version, metadata)
 	if err != nil {

@@ -34,8 +34,13 @@ type fileMetadata struct {
 	Status       int    `json:"httpStatusCode"`
 }
 
-func metadataOf(size int64, etag, mime, cache string, at time.Time) fileMetadata {
-	return fileMetadata{ETag: etag, Size: size, MIMEType: mime, CacheControl: cache, LastModified: jsTime(at), Length: size, Status: http.StatusOK}
+// metadataOf is the metadata column of a file that is stored now.
+func metadataOf(size int64, etag, mime, cache string, at time.Time) (string, error) {
+	b, err := json.Marshal(fileMetadata{ETag: etag, Size: size, MIMEType: mime, CacheControl: cache, LastModified: jsTime(at), Length: size, Status: http.StatusOK})
+	if err != nil {
+		return "", fmt.Errorf("encode metadata: %w", err)
+	}
+	return string(b), nil
 }
 
 // querier is a pool or a transaction.

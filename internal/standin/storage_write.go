@@ -50,9 +50,12 @@ func (s *storageServer) upload(w http.ResponseWriter, r *http.Request, o object)
 		return err
 	}
 	version, sum := uuid.NewString(), md5.Sum(in.content) //nolint:gosec // as above
-	metadata := metadataOf(int64(len(in.content)), `"`+hex.EncodeToString(sum[:])+`"`, in.mime, in.cache, s.now())
+	metadata, err := metadataOf(int64(len(in.content)), `"`+hex.EncodeToString(sum[:])+`"`, in.mime, in.cache, s.now())
+	if err != nil {
+		return err
+	}
 	sql := `insert into storage.objects (bucket_id, name, owner, owner_id, version, metadata, user_metadata)
-		values ($1, $2, nullif($3, '')::uuid, nullif($3, ''), $4, $5, $6)`
+		values ($1, $2, nullif($3, '')::uuid, nullif($3, ''), $4, $5, nullif($6, '')::jsonb)`
 	if r.Method == http.MethodPut || r.Header.Get("X-Upsert") == "true" {
 		sql += ` on conflict (bucket_id, name) do update set version = excluded.version, metadata = excluded.metadata,
 			user_metadata = excluded.user_metadata, owner = excluded.owner, owner_id = excluded.owner_id, updated_at = now()`
@@ -63,7 +66,7 @@ func (s *storageServer) upload(w http.ResponseWriter, r *http.Request, o object)
 	}
 	s.contents.put(version, func() io.Reader { return bytes.NewReader(in.content) })
 	err = s.as(r.Context(), who, r, "storage.object.upload", func(tx pgx.Tx) error {
-		_, err := tx.Exec(r.Context(), sql, o.bucket, o.name, subjectOf(who), version, metadata, in.metadata)
+		_, err := tx.Exec(r.Context(), sql, o.bucket, o.name, subjectOf(who), version, metadata, string(in.metadata))
 		return err //nolint:wrapcheck // asStorageError reads it
 	})
 	if err != nil {
