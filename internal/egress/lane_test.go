@@ -26,7 +26,7 @@ func pipes(answer func(path string) (status int, ok bool)) *Client {
 	g := newGuard(Policy{AllowHTTP: true})
 	g.dial = func(_ context.Context, _, address string) (net.Conn, error) {
 		if address == "192.88.0.1:80" {
-			return nil, errors.New("connection refused")
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 		}
 		ours, theirs := net.Pipe()
 		go func() {
@@ -112,6 +112,41 @@ func TestBreakerCountsAbsentGatewaysNotServerErrors(t *testing.T) {
 		}
 		if got := try(t, client, "a", up+"500"); got != "upstream_failing" {
 			t.Fatalf("after the row of 503: %s", got)
+		}
+		client.CloseIdle()
+	})
+}
+
+func TestAnyAnswerCountsOnlyWhatWasNeverSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := pipes(func(path string) (int, bool) { return 503, path == "/503" })
+		try := func(url string) string {
+			resp, err := client.Do(get(t, url), Options{Lane: "a", AnyAnswer: true})
+			if err != nil {
+				return fault.From(err).Code
+			}
+			_ = resp.Body.Close()
+			return "ok"
+		}
+		for range 2 * breakerRow {
+			if got := try(up + "503"); got != "ok" {
+				t.Fatalf("a 503: %s", got)
+			}
+			if got := try(up + "cut"); got != "upstream_unreachable" {
+				t.Fatalf("cut off: %s", got)
+			}
+		}
+		for range breakerRow {
+			if got := try(down); got != "upstream_unreachable" {
+				t.Fatalf("nobody there: %s", got)
+			}
+		}
+		if got := try(up + "503"); got != "upstream_failing" {
+			t.Fatalf("open breaker: %s", got)
+		}
+		if n := len(client.lanes.get("a").running); n != 0 {
+			t.Errorf("%d places are still taken", n)
 		}
 		client.CloseIdle()
 	})

@@ -27,7 +27,7 @@ func TestUnsentIsOnlyWhatNeverLeft(t *testing.T) {
 	if _, err := client.Do(get(t, "http://"+closed.Addr().String()), Options{}); err == nil || !Unsent(err) {
 		t.Errorf("nobody listens: %v", err)
 	}
-	for _, refused := range []error{errLaneFull, errLaneOpen} {
+	for _, refused := range []error{errLaneFull, errLaneOpen, ErrUnsent} {
 		if !Unsent(fmt.Errorf("wrapped: %w", refused)) {
 			t.Errorf("%v", refused)
 		}
