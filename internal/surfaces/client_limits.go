@@ -1,6 +1,7 @@
 package surfaces
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,4 +99,90 @@ func serverRoom(tool string) string {
 		return ""
 	}
 	return ": " + strings.Join(told, ", ")
+}
+
+// AuthoredLimit is what an AI app does with an input schema that uses more of
+// JSON Schema than this package emits by itself, as reported or documented;
+// docs/client-compatibility.md lists them all.
+type AuthoredLimit struct {
+	Client string // as docs/client-compatibility.md names it
+	Of     string // one of the Authored constants
+	Beyond string // what it does with it, after its name
+}
+
+// What of an authored schema clients do not take.
+const (
+	AuthoredRoot  = "alternatives at the root" // allOf, anyOf, oneOf, not, if
+	AuthoredItems = "lists without `items`"
+	AuthoredNames = "property names of other characters"
+)
+
+var authoredLimits = []AuthoredLimit{
+	{Client: "Claude (web, Desktop, mobile, Cowork)", Of: AuthoredRoot, Beyond: "may refuse the tool"},
+	{Client: "Claude Code", Of: AuthoredRoot, Beyond: "may refuse the tool"},
+	{Client: "ChatGPT", Of: AuthoredRoot, Beyond: "may refuse a request with all its tools"},
+	{Client: "Codex", Of: AuthoredRoot, Beyond: "may refuse a request with all its tools"},
+	{Client: "VS Code", Of: AuthoredItems, Beyond: "leaves the tool out"},
+	{Client: "VS Code", Of: AuthoredNames, Beyond: "leaves the tool out"},
+}
+
+// AuthoredLimits are what clients do with what authored schemas may hold.
+func AuthoredLimits() []AuthoredLimit { return slices.Clone(authoredLimits) }
+
+// lintAuthored names the clients that lose a tool by its authored schema.
+func (c *compiler) lintAuthored() {
+	for _, t := range c.file.Tools {
+		if t.Function == nil || !t.Function.Authored {
+			continue
+		}
+		uses := authoredUses(t.Function.Input.raw)
+		var told []string
+		for _, l := range authoredLimits {
+			if slices.Contains(uses, l.Of) {
+				told = append(told, l.Client+" "+l.Beyond)
+			}
+		}
+		words := "the schema is sent as it stands from protocol version 2025-11-25 on, and clients of older ones are told { type: object } alone"
+		if len(told) > 0 {
+			words += "; of " + sentenceList(uses) + ": " + strings.Join(told, ", ")
+		}
+		c.warnf(t.Function.Input.at, "%s", strings.ReplaceAll(words, "`", ""))
+	}
+}
+
+// authoredUses is what of an authored schema some clients do not take.
+func authoredUses(raw json.RawMessage) []string {
+	var root any
+	if json.Unmarshal(raw, &root) != nil {
+		return nil
+	}
+	var uses []string
+	use := func(what string) {
+		if !slices.Contains(uses, what) {
+			uses = append(uses, what)
+		}
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		s, ok := v.(map[string]any)
+		if !ok {
+			return
+		}
+		if s["type"] == "array" && s["items"] == nil {
+			use(AuthoredItems)
+		}
+		named, _ := s["properties"].(map[string]any)
+		for name := range named {
+			if !argumentName.MatchString(name) {
+				use(AuthoredNames)
+			}
+		}
+		inside(s, func(_, _ string, schema any) { walk(schema) })
+	}
+	if s, ok := root.(map[string]any); ok && slices.ContainsFunc(rootCombinators, func(key string) bool { return s[key] != nil }) {
+		use(AuthoredRoot)
+	}
+	walk(root)
+	slices.Sort(uses)
+	return uses
 }

@@ -1,5 +1,7 @@
 package surfaces
 
+import "cmp"
+
 // Compile turns a surface file into the form that is served. It returns nil
 // and at least one error problem when the file is refused; warnings may come
 // with either. The same input always gives the same output.
@@ -36,6 +38,8 @@ func Build(src []byte, snap *Snapshot, facts ProjectFacts) Built {
 	} else {
 		c.tools()
 	}
+	c.resources()
+	c.prompts()
 	if HasErrors(c.problems) {
 		return Built{Problems: c.sorted()}
 	}
@@ -88,10 +92,15 @@ func (c *compiler) tools() {
 			return // refused, and more of it would only take time
 		}
 		c.publicRules(t)
-		if t.Table != nil {
+		switch {
+		case t.Table != nil:
 			c.table(t)
-		} else {
+		case t.RPC != nil:
 			c.rpc(t)
+		case t.Function != nil:
+			c.edge(t)
+		default:
+			c.storage(t)
 		}
 	}
 }
@@ -120,24 +129,29 @@ func (c *compiler) publicRules(t *ToolSpec) {
 	case t.Public && !a.has(ModePublic):
 		c.errorf(t.public, "public: true needs public in access.mode")
 	case !t.Public && a.only(ModePublic):
-		c.errorf(t.at, "nobody could call this tool: mode public serves only what is marked public: true")
+		c.errorf(t.at, "nobody could %s: mode public serves only what is marked public: true", t.used())
 	}
 	if !t.Public && !a.has(ModePublic) {
 		return
 	}
 	for _, scope := range t.scopes() {
 		if t.Public {
-			c.errorf(scope.at, "a public tool cannot need scopes: callers without a token have none")
+			c.errorf(scope.at, "a public %s cannot need scopes: callers without a token have none", t.word())
 		}
 	}
 }
 
+// word is what the entry is.
+func (t *ToolSpec) word() string { return cmp.Or(t.as, "tool") }
+
+// used is what callers do with it.
+func (t *ToolSpec) used() string {
+	return map[string]string{"": "call this tool", "resource": "read this resource", "prompt": "use this prompt"}[t.as]
+}
+
 func (t *ToolSpec) scopes() []Text {
-	if t.RPC != nil {
-		return t.RPC.Scopes
-	}
 	var all []Text
-	for _, o := range t.Table.By {
+	for _, o := range t.operations() {
 		all = append(all, o.Scopes...)
 	}
 	return all

@@ -27,7 +27,7 @@ func (c *compiler) access() {
 	for _, m := range a.Modes {
 		out.Modes = append(out.Modes, Mode(m.Value))
 	}
-	out.AnonymousUsers = a.AnonymousUsers
+	out.AnonymousUsers, out.ApprovalPage = a.AnonymousUsers, a.ApprovalPage
 	out.Origins, out.Documentation, out.AAL = values(a.Origins), a.Documentation.Value, a.AAL.Value
 	if roles := c.userRoles(); len(roles) > 0 {
 		out.Roles = roles
@@ -82,6 +82,7 @@ func (c *compiler) belongings(a AccessSpec) {
 		{"scopes_from", "authorization: direct and external", a.direct() || a.external()},
 		{"required_roles", "modes oauth and bearer, whose callers have claims", a.claimed()},
 		{"aal", "modes oauth and bearer, whose callers have claims", a.claimed()},
+		{"approval_page", "authorization: bridge, which signs people in on pages of its own", a.has(ModeOAuth) && a.Authorization.Value == AuthorizationBridge},
 	} {
 		if at, given := a.given[b.key]; given && !b.here {
 			c.errorf(at, "%s belongs to %s: leave it out here", b.key, b.to)

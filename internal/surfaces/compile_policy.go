@@ -2,6 +2,7 @@ package surfaces
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/chumbo-dev/chumbo/internal/policy"
@@ -43,7 +44,7 @@ func (c *compiler) policy() {
 	c.allowRule(a.Allow)
 	c.aalNote(a.AAL)
 	c.out.Policy.Visible, c.out.Policy.Allow = a.Visible.Value, a.Allow.compiled()
-	for _, t := range c.file.Tools {
+	for _, t := range slices.Concat(c.file.Tools, c.file.others()) {
 		for _, o := range t.operations() {
 			c.checkPolicy(t, o)
 		}
@@ -52,8 +53,13 @@ func (c *compiler) policy() {
 
 // operations are what a tool entry says of each tool it makes.
 func (t *ToolSpec) operations() []*OperationSpec {
-	if t.RPC != nil {
+	switch {
+	case t.RPC != nil:
 		return []*OperationSpec{&t.RPC.OperationSpec}
+	case t.Function != nil:
+		return []*OperationSpec{&t.Function.OperationSpec}
+	case t.Storage != nil:
+		return t.Storage.By
 	}
 	return t.Table.By
 }
@@ -69,9 +75,9 @@ func (c *compiler) checkPolicy(t *ToolSpec, o *OperationSpec) {
 	switch {
 	case o.AAL.Value == "":
 	case t.Public:
-		c.errorf(o.AAL.at, "a public tool cannot need aal2: callers without a token have no session")
+		c.errorf(o.AAL.at, "a public %s cannot need aal2: callers without a token have no session", t.word())
 	case !c.file.Access.claimed() && len(c.file.Access.Modes) > 0:
-		c.errorf(o.AAL.at, "nobody could call this tool: aal2 is asked of sessions, and the callers of %s have none", strings.Join(values(c.file.Access.Modes), " and "))
+		c.errorf(o.AAL.at, "nobody could %s: aal2 is asked of sessions, and the callers of %s have none", t.used(), strings.Join(values(c.file.Access.Modes), " and "))
 	}
 }
 

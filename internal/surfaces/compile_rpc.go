@@ -62,6 +62,7 @@ func (c *compiler) rpc(t *ToolSpec) {
 	if tool.Result != ResultText {
 		tool.Output = c.raw(t.at, output)
 	}
+	c.asking(&tool, &t.RPC.OperationSpec, false)
 	m := made{tool: tool, at: t.at}
 	m.tool.Name = derivedName(c.ix.shown(fn.Schema, fn.Name), "")
 	if t.RPC.Name.Value != "" {

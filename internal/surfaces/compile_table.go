@@ -270,6 +270,7 @@ func (b *tableTool) operation(o *OperationSpec, list *ListPlan) {
 	if b.spec.Base.Value != "" {
 		base = b.spec.Base.Value
 	}
+	b.asking(&tool, o, false)
 	m := made{tool: tool, at: o.at, key: base + "_" + o.Operation}
 	m.tool.Name = derivedName(base, "_"+o.Operation)
 	if o.Name.Value != "" {
@@ -310,9 +311,12 @@ func (b *tableTool) readSchema() *schema {
 }
 
 // listOutput is the page of design section 7.
-func (b *tableTool) listOutput() *schema {
+func (b *tableTool) listOutput() *schema { return pageOutput(b.readSchema()) }
+
+// pageOutput is a page of a list.
+func pageOutput(item *schema) *schema {
 	page := outputObject()
-	page.Properties.add("items", &schema{Type: "array", Items: b.readSchema()})
+	page.Properties.add("items", &schema{Type: "array", Items: item})
 	page.Properties.add("has_more", &schema{Type: "boolean"})
 	page.Properties.add("next_cursor", (&schema{Type: "string"}).orNull())
 	page.Properties.add("next_call", (&schema{Type: "object"}).orNull())

@@ -13,6 +13,8 @@ import (
 var dialect = []string{
 	"type", "description", "anyOf", "properties", "required", "additionalProperties", "minProperties", "items", "maxItems",
 	"enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "default",
+	// What Edge Functions' schemas may have beside what a database says.
+	"title", "const", "format", "minItems", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", mcpHeader,
 }
 
 var jsonTypes = []string{"string", "integer", "number", "boolean", "array", "object", "null"}

@@ -29,8 +29,10 @@ type File struct {
 
 	// What came later is left out where it is not written: a file that says
 	// nothing new keeps its digest.
-	Context    *FunctionSpec `json:"context,omitempty"`
-	Authorizer *FunctionSpec `json:"authorizer,omitempty"`
+	Context    *FunctionSpec   `json:"context,omitempty"`
+	Authorizer *FunctionSpec   `json:"authorizer,omitempty"`
+	Resources  []*ResourceSpec `json:"resources,omitempty"`
+	Prompts    []*PromptSpec   `json:"prompts,omitempty"`
 }
 
 // Text is a string and where it stands.
@@ -67,6 +69,7 @@ type AccessSpec struct {
 	RequiredRoles *RequiredRolesSpec `json:"required_roles,omitempty"`
 	AAL           Text               `json:"aal,omitzero"`
 	Documentation Text               `json:"documentation,omitzero"`
+	ApprovalPage  bool               `json:"approval_page,omitzero"`
 	Visible       Text               `json:"visible,omitzero"`
 	Allow         *AllowSpec         `json:"allow,omitempty"`
 
@@ -85,15 +88,19 @@ func (a AccessSpec) has(mode Mode) bool {
 	return false
 }
 
-// ToolSpec is one entry of tools: exactly one of Table and RPC is set.
+// ToolSpec is one entry of tools: exactly one of Table, RPC, Function and
+// Storage is set.
 type ToolSpec struct {
-	Table        *TableSpec  `json:"table,omitempty"`
-	RPC          *RPCSpec    `json:"rpc,omitempty"`
-	Public       bool        `json:"public"`
-	GuidanceText GuidanceDoc `json:"guidance"`
-	Budget       int         `json:"budget"`
+	Table        *TableSpec   `json:"table,omitempty"`
+	RPC          *RPCSpec     `json:"rpc,omitempty"`
+	Function     *EdgeSpec    `json:"function,omitempty"`
+	Storage      *StorageSpec `json:"storage,omitempty"`
+	Public       bool         `json:"public"`
+	GuidanceText GuidanceDoc  `json:"guidance"`
+	Budget       int          `json:"budget"`
 	at           place
 	public       place
+	as           string // resource or prompt, of which this says who may use it; empty for a tool
 }
 
 // GuidanceDoc is the guidance section as written.
@@ -157,6 +164,10 @@ type OperationSpec struct {
 	Guard       Text       `json:"guard,omitzero"`        // update and delete
 	Dedupe      Text       `json:"dedupe,omitzero"`       // create
 	MaxAffected int        `json:"max_affected,omitzero"` // update and delete; 0: one row by its key
+
+	// What a person is asked before it runs.
+	Confirm   Text           `json:"confirm,omitzero"`
+	Questions []QuestionSpec `json:"questions,omitempty"` // create, rpc and function
 
 	at          place
 	maxAffected place

@@ -19,6 +19,7 @@ type schema struct {
 	MaxItems             *int        `json:"maxItems,omitempty"`
 	Enum                 []string    `json:"enum,omitempty"`
 	Pattern              string      `json:"pattern,omitempty"`
+	Format               string      `json:"format,omitempty"`
 	MinLength            *int        `json:"minLength,omitempty"`
 	MaxLength            *int        `json:"maxLength,omitempty"`
 	Minimum              *int        `json:"minimum,omitempty"`
@@ -125,14 +126,22 @@ const maxSchemaBytes = 4 << 20
 // raw writes a schema of a tool, or refuses the surface that has become too
 // large: each argument over an enum holds all its labels.
 func (c *compiler) raw(at place, s *schema) json.RawMessage {
-	if c.weight > maxSchemaBytes {
-		return nil // said already
-	}
-	if c.weight += s.size(); c.weight <= maxSchemaBytes {
+	if c.weigh(at, s.size()) {
 		return s.raw()
 	}
-	c.errorf(at, "the surface is too large: the schemas of its tools up to here take more than %d MiB; offer fewer tools, columns or filters, above all on enums with many labels", maxSchemaBytes>>20)
 	return nil
+}
+
+// weigh counts a schema, and refuses the surface that has become too large.
+func (c *compiler) weigh(at place, size int) bool {
+	if c.weight > maxSchemaBytes {
+		return false // said already
+	}
+	if c.weight += size; c.weight <= maxSchemaBytes {
+		return true
+	}
+	c.errorf(at, "the surface is too large: the schemas of its tools up to here take more than %d MiB; offer fewer tools, columns or filters, above all on enums with many labels", maxSchemaBytes>>20)
+	return false
 }
 
 // orNull admits null beside the schema, without a type array.

@@ -25,6 +25,9 @@ func (c *compiler) checkSchemas(m made) {
 		if len(raw) == 0 {
 			continue
 		}
+		if f := m.tool.Function; f != nil && f.Authored && what == "input" {
+			continue // checked before, and sent as it is
+		}
 		err := CheckSchema(raw)
 		if err == nil {
 			err = checkDialect(raw)
@@ -75,7 +78,7 @@ func CheckSchema(raw json.RawMessage) error {
 // lint warns about what works, but not well.
 func (c *compiler) lint() {
 	access, tools := c.file.Access.at, c.out.Tools
-	if len(tools) == 0 {
+	if len(tools)+len(c.out.Resources)+len(c.out.Prompts) == 0 {
 		c.warnf(access, "this surface offers no tools")
 	}
 	if len(tools) > manyTools {
@@ -87,8 +90,10 @@ func (c *compiler) lint() {
 	c.lintSiblings()
 	c.lintBearer()
 	c.lintScopes()
+	c.lintAsking()
+	c.lintAuthored()
 	if c.file.Access.has(ModePublic) && !c.file.Access.only(ModePublic) && !c.anyPublic() {
-		c.warnf(modeAt(c.file.Access, ModePublic), "mode public is on, but no tool is marked public: true, so a caller without a token sees nothing")
+		c.warnf(modeAt(c.file.Access, ModePublic), "mode public is on, but nothing is marked public: true, so a caller without a token sees nothing")
 	}
 }
 
@@ -103,7 +108,7 @@ func (c *compiler) lintDirect() {
 	if len(a.Require) > 0 {
 		at, limited = a.Require[0].at, true
 	}
-	for _, t := range c.file.Tools {
+	for _, t := range slices.Concat(c.file.Tools, c.file.others()) {
 		if scopes := t.scopes(); !limited && len(scopes) > 0 {
 			at, limited = scopes[0].at, true
 		}
@@ -120,7 +125,7 @@ func (c *compiler) lintBearer() {
 	if !a.has(ModeBearer) || a.has(ModeOAuth) || a.has(ModeAPIKey) {
 		return
 	}
-	for _, t := range c.file.Tools {
+	for _, t := range slices.Concat(c.file.Tools, c.file.others()) {
 		if scopes := t.scopes(); len(scopes) > 0 {
 			c.warnf(scopes[0].at, "scopes limit no caller here: sessions of the app (mode bearer) have none and need none; write an allow rule, or let Row Level Security decide")
 			return
@@ -153,7 +158,9 @@ func (c *compiler) lintScopes() {
 }
 
 func (c *compiler) anyPublic() bool {
-	return slices.ContainsFunc(c.out.Tools, func(t Tool) bool { return t.Public })
+	return slices.ContainsFunc(c.out.Tools, func(t Tool) bool { return t.Public }) ||
+		slices.ContainsFunc(c.out.Resources, func(r Resource) bool { return r.Public }) ||
+		slices.ContainsFunc(c.out.Prompts, func(p Prompt) bool { return p.Public })
 }
 
 func (c *compiler) lintTexts() {

@@ -95,6 +95,7 @@ func (c *compiler) nameTools() {
 		m.tool.Name = name
 	}
 	c.nameDetailTools()
+	c.nameReadTools()
 }
 
 // nameDetailTools tells each list which tool returns one of its rows whole.

@@ -38,6 +38,7 @@ func (r *reader) access(n *yaml.Node, at place) AccessSpec {
 	r.external(m, &a)
 	r.doors(m, &a)
 	a.AAL = r.aal(m)
+	a.ApprovalPage, _ = m.boolean("approval_page")
 	a.Visible, _ = m.text("visible", ruleExpression)
 	a.Allow = r.allow(m)
 	return a

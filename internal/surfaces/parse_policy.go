@@ -32,10 +32,10 @@ func (r *reader) policy(m mapping, o *OperationSpec) {
 
 // policyByOperation reads the same of a table: once for all operations, or by
 // operation.
-func (r *reader) policyByOperation(m mapping, s *TableSpec) {
+func (r *reader) policyByOperation(m mapping, s operated) {
 	all := func(key string, rule textRule, set func(*OperationSpec, Text)) {
 		if t, ok := r.byOperation(m, key, rule, s, set); ok {
-			for _, o := range s.By {
+			for _, o := range s.by() {
 				set(o, t)
 			}
 		}
@@ -43,7 +43,7 @@ func (r *reader) policyByOperation(m mapping, s *TableSpec) {
 	all("visible", ruleExpression, func(o *OperationSpec, t Text) { o.Visible = t })
 	all("permission", ruleName, func(o *OperationSpec, t Text) { o.Permission = t })
 	all("aal", ruleName, func(o *OperationSpec, t Text) { o.AAL = t })
-	for _, o := range s.By {
+	for _, o := range s.by() {
 		r.checkPermission(o.Permission)
 		o.AAL = r.checkAAL(o.AAL)
 	}
@@ -103,19 +103,19 @@ func (r *reader) allowRule(n *yaml.Node, at place) *AllowSpec {
 	return s
 }
 
-func (r *reader) allowByOperation(m mapping, s *TableSpec) {
+func (r *reader) allowByOperation(m mapping, s operated) {
 	n, at, ok := m.get("allow")
 	if !ok {
 		return
 	}
-	if !namesOperation(n) {
+	if !namesOperation(n, s) {
 		spec := r.allowRule(n, at)
-		for _, o := range s.By {
+		for _, o := range s.by() {
 			o.Allow = spec
 		}
 		return
 	}
-	sub, _ := r.mapping(n, at, "allow", operationKeys)
+	sub, _ := r.mapping(n, at, "allow", s.operations())
 	for _, name := range sub.names {
 		if o := r.operationOf(sub, name, s); o != nil {
 			if rule, ruleAt, ok := sub.get(name); ok {
@@ -127,30 +127,30 @@ func (r *reader) allowByOperation(m mapping, s *TableSpec) {
 
 // namesOperation reports whether a mapping is one by operation: a rule has no
 // key that is called like one.
-func namesOperation(n *yaml.Node) bool {
-	return isMapping(n) && slices.ContainsFunc(keysOf(n), func(key string) bool { return slices.Contains(operationKeys.known, key) })
+func namesOperation(n *yaml.Node, s operated) bool {
+	return isMapping(n) && slices.ContainsFunc(keysOf(n), func(key string) bool { return slices.Contains(s.operations().known, key) })
 }
 
 // metaByOperation reads meta, which may itself be a mapping: it is one by
 // operation only when every key is an operation of this table.
-func (r *reader) metaByOperation(m mapping, s *TableSpec) {
+func (r *reader) metaByOperation(m mapping, s operated) {
 	n, at, ok := m.get("meta")
 	if !ok {
 		return
 	}
 	names := keysOf(n)
 	other := func(key string) bool {
-		return !slices.ContainsFunc(s.By, func(o *OperationSpec) bool { return o.Operation == key })
+		return !slices.ContainsFunc(s.by(), func(o *OperationSpec) bool { return o.Operation == key })
 	}
 	if !isMapping(n) || len(names) == 0 || slices.ContainsFunc(names, other) {
 		meta := r.meta(n, at)
-		for _, o := range s.By {
+		for _, o := range s.by() {
 			o.Meta = meta
 		}
 		return
 	}
 	sub, _ := r.raw(n, at, "meta")
-	for _, o := range s.By {
+	for _, o := range s.by() {
 		if value, valueAt, ok := sub.get(o.Operation); ok {
 			o.Meta = r.meta(value, valueAt)
 		}

@@ -19,23 +19,30 @@ func (r *reader) rpcTool(n *yaml.Node, at place) *ToolSpec {
 		return nil
 	}
 	t.RPC = s
-	s.Name, _ = m.text("tool", ruleName)
-	r.checkToolName(s.Name)
-	s.Title, _ = m.text("title", ruleTitle)
-	s.Description, _ = m.text("description", ruleDescription)
-	s.Scopes = r.scopes(m, "scopes")
-	r.policy(m, &s.OperationSpec)
+	r.single(m, &s.OperationSpec)
 	s.Privileged, _ = m.boolean("privileged")
 	s.privileged = m.entries["privileged"].at
-	s.Result = Text{Value: string(ResultHybrid), at: at}
-	if result, ok := m.text("result", ruleName); ok {
-		s.Result = result
-	}
-	s.Template, _ = m.text("template", ruleTemplate)
-	r.checkResult(&s.OperationSpec)
 	s.Annotations = r.annotations(m)
 	r.arguments(m, s)
 	return t
+}
+
+// single reads what an entry says of its one tool.
+func (r *reader) single(m mapping, o *OperationSpec) {
+	o.Name, _ = m.text("tool", ruleName)
+	r.checkToolName(o.Name)
+	o.Title, _ = m.text("title", ruleTitle)
+	o.Description, _ = m.text("description", ruleDescription)
+	o.Scopes = r.scopes(m, "scopes")
+	r.policy(m, o)
+	o.Result = Text{Value: string(ResultHybrid), at: m.at}
+	if result, ok := m.text("result", ruleName); ok {
+		o.Result = result
+	}
+	o.Template, _ = m.text("template", ruleTemplate)
+	r.checkResult(o)
+	o.Confirm, _ = m.text("confirm", ruleAsked)
+	o.Questions = r.questions(m)
 }
 
 func (r *reader) annotations(m mapping) AnnotationSpec {

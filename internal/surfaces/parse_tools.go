@@ -39,35 +39,46 @@ func (r *reader) tools(items []*yaml.Node, at place) []*ToolSpec {
 }
 
 func (t *ToolSpec) capabilities() int {
-	if t.Table != nil {
+	switch {
+	case t.Table != nil:
 		return len(t.Table.Operations)
+	case t.Storage != nil:
+		return len(t.Storage.Operations)
 	}
 	return 1
 }
 
-// tool reads one entry; the key table or rpc says of which kind.
+// tool reads one entry; the key table, rpc, function or storage says of which
+// kind.
 func (r *reader) tool(n *yaml.Node, at place) *ToolSpec {
 	m, ok := r.raw(n, at, "a tool")
 	if !ok {
 		return nil
 	}
-	for _, name := range []string{"function", "storage"} {
+	var kinds []string
+	for _, name := range []string{"table", "rpc", "function", "storage"} {
 		if m.given(name) {
-			r.errorf(m.entries[name].key, "%s is not yet supported: %s", name, laterTools[name])
-			return nil
+			kinds = append(kinds, name)
 		}
 	}
 	switch {
-	case m.given("table") && (m.given("rpc") || m.given("tool")):
-		r.errorf(at, "a tool is either a table or an rpc: make two entries")
+	case len(kinds) > 1 || len(kinds) == 1 && m.given("tool") && (m.given("table") || m.given("storage")):
+		if len(kinds) == 1 {
+			kinds = append(kinds, "tool")
+		}
+		r.errorf(at, "an entry is one of table, rpc, function and storage, and tool names those with rpc or function: this has %s; make two entries", sentenceList(kinds))
 		return nil
 	case m.given("table"):
 		return r.tableTool(n, at)
 	case m.given("rpc"):
 		return r.rpcTool(n, at)
+	case m.given("function"):
+		return r.edgeTool(n, at)
+	case m.given("storage"):
+		return r.storageTool(n, at)
 	}
-	names := append(slices.Clone(tableKeys.known), rpcKeys.known...)
-	r.errorf(at, "a tool needs table: (rows of a table or view) or rpc: (a Postgres function)%s", firstSuggestion(m.names, names))
+	names := slices.Concat(tableKeys.known, rpcKeys.known, edgeKeys.known, storageKeys.known)
+	r.errorf(at, "a tool needs table: (rows of a table or view), rpc: (a Postgres function), function: (an Edge Function) or storage: (files of a bucket)%s", firstSuggestion(m.names, names))
 	return nil
 }
 
@@ -128,6 +139,7 @@ func (r *reader) tableTool(n *yaml.Node, at place) *ToolSpec {
 	}
 	r.perOperation(m, s)
 	r.writes(m, s)
+	r.tableQuestions(m, s)
 	for _, op := range s.By {
 		r.checkResult(op)
 	}
@@ -227,12 +239,7 @@ func (r *reader) filterOperators(e entry, f *FilterSpec) []Text {
 // perOperation reads the keys that may be given once for all operations or as
 // a mapping by operation.
 func (r *reader) perOperation(m mapping, s *TableSpec) {
-	s.Base, _ = r.byOperation(m, "name", ruleName, s, func(o *OperationSpec, t Text) { o.Name = t })
-	for _, o := range s.By {
-		r.checkToolName(o.Name)
-	}
-	s.Noun, _ = r.byOperation(m, "title", ruleTitle, s, func(o *OperationSpec, t Text) { o.Title = t })
-	s.About, _ = r.byOperation(m, "description", ruleDescription, s, func(o *OperationSpec, t Text) { o.Description = t })
+	s.Base, s.Noun, s.About = r.named(m, s)
 	if t, ok := r.byOperation(m, "result", ruleName, s, func(o *OperationSpec, t Text) { o.Result = t }); ok {
 		for _, o := range s.By {
 			o.Result = t
@@ -245,11 +252,35 @@ func (r *reader) perOperation(m mapping, s *TableSpec) {
 	}
 	r.scopesByOperation(m, s)
 	r.policyByOperation(m, s)
+	r.confirmByOperation(m, s)
+}
+
+// operated is an entry that makes a tool of each of its operations.
+type operated interface {
+	by() operationSpecs
+	operations() keys // those that the entry may have
+	what() string     // "table" or "bucket"
+}
+
+func (s *TableSpec) by() operationSpecs { return s.By }
+func (s *TableSpec) operations() keys   { return operationKeys }
+func (s *TableSpec) what() string       { return "table" }
+
+// named reads what the tools of an entry are called: what is said for all of
+// them is returned.
+func (r *reader) named(m mapping, s operated) (base, noun, about Text) {
+	base, _ = r.byOperation(m, "name", ruleName, s, func(o *OperationSpec, t Text) { o.Name = t })
+	for _, o := range s.by() {
+		r.checkToolName(o.Name)
+	}
+	noun, _ = r.byOperation(m, "title", ruleTitle, s, func(o *OperationSpec, t Text) { o.Title = t })
+	about, _ = r.byOperation(m, "description", ruleDescription, s, func(o *OperationSpec, t Text) { o.Description = t })
+	return base, noun, about
 }
 
 // byOperation returns the value when it is for all operations; a mapping is
 // handed out to its operations.
-func (r *reader) byOperation(m mapping, key string, rule textRule, s *TableSpec, set func(*OperationSpec, Text)) (Text, bool) {
+func (r *reader) byOperation(m mapping, key string, rule textRule, s operated, set func(*OperationSpec, Text)) (Text, bool) {
 	n, at, ok := m.get(key)
 	if !ok {
 		return Text{}, false
@@ -257,7 +288,7 @@ func (r *reader) byOperation(m mapping, key string, rule textRule, s *TableSpec,
 	if n.Kind != yaml.MappingNode {
 		return r.scalar(n, at, key, rule)
 	}
-	sub := r.mappingByOperation(n, at, key)
+	sub := r.mappingByOperation(n, at, key, s)
 	for _, name := range sub.names {
 		o := r.operationOf(sub, name, s)
 		if o == nil {
@@ -272,28 +303,28 @@ func (r *reader) byOperation(m mapping, key string, rule textRule, s *TableSpec,
 
 // mappingByOperation reads a mapping by operation. One that is empty would leave open
 // what its author meant to close.
-func (r *reader) mappingByOperation(n *yaml.Node, at place, key string) mapping {
-	sub, ok := r.mapping(n, at, key, operationKeys)
+func (r *reader) mappingByOperation(n *yaml.Node, at place, key string, s operated) mapping {
+	sub, ok := r.mapping(n, at, key, s.operations())
 	if ok && len(n.Content) == 0 {
 		r.errorf(at, "%s is an empty mapping, so it says nothing of any operation: give it a value or leave the key out", key)
 	}
 	return sub
 }
 
-func (r *reader) operationOf(sub mapping, name string, s *TableSpec) *OperationSpec {
-	if !slices.Contains(operationKeys.known, name) {
+func (r *reader) operationOf(sub mapping, name string, s operated) *OperationSpec {
+	if !slices.Contains(s.operations().known, name) {
 		return nil // reported as unknown or not yet supported
 	}
-	for _, o := range s.By {
+	for _, o := range s.by() {
 		if o.Operation == name {
 			return o
 		}
 	}
-	r.errorf(sub.entries[name].key, "%s is not among the operations of this table", name)
+	r.errorf(sub.entries[name].key, "%s is not among the operations of this %s", name, s.what())
 	return nil
 }
 
-func (r *reader) scopesByOperation(m mapping, s *TableSpec) {
+func (r *reader) scopesByOperation(m mapping, s operated) {
 	n, at, ok := m.get("scopes")
 	if !ok {
 		return
@@ -301,12 +332,12 @@ func (r *reader) scopesByOperation(m mapping, s *TableSpec) {
 	if n.Kind != yaml.MappingNode {
 		texts, _ := r.texts(n, at, "scopes", ruleName)
 		texts = r.checkScopes(texts)
-		for _, o := range s.By {
+		for _, o := range s.by() {
 			o.Scopes = texts
 		}
 		return
 	}
-	sub := r.mappingByOperation(n, at, "scopes")
+	sub := r.mappingByOperation(n, at, "scopes", s)
 	for _, name := range sub.names {
 		if o := r.operationOf(sub, name, s); o != nil {
 			o.Scopes = r.scopes(sub, name)

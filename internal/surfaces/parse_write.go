@@ -232,7 +232,7 @@ func (r *reader) maxAffected(m mapping, s *TableSpec) {
 		}
 		return
 	}
-	sub := r.mappingByOperation(n, at, key)
+	sub := r.mappingByOperation(n, at, key, s)
 	for _, name := range sub.names {
 		if o := r.guarded(sub, name, key, s); o != nil {
 			o.MaxAffected, _ = sub.integer(name, 1, MaxMaxAffected)
@@ -274,7 +274,7 @@ func (r *reader) guard(m mapping, s *TableSpec) {
 		}
 		return
 	}
-	sub := r.mappingByOperation(n, at, key)
+	sub := r.mappingByOperation(n, at, key, s)
 	for _, name := range sub.names {
 		o := r.guarded(sub, name, key, s)
 		if o == nil {

@@ -80,17 +80,26 @@ func (r *reader) mapping(n *yaml.Node, at place, what string, k keys) (mapping, 
 		return m, false
 	}
 	for _, name := range m.names {
-		if slices.Contains(k.known, name) {
-			continue
-		}
-		key := m.entries[name].key
-		if instead, later := k.later[name]; later {
-			r.errorf(key, "%s is not yet supported: %s", name, instead)
-			continue
-		}
-		r.errorf(key, "unknown key %s%s", quoteName(name), r.suggest(name, k.known, "; known keys are "))
+		r.knownKey(m, name, k)
 	}
 	return m, true
+}
+
+// knownKey reports a key that is none of a mapping's.
+func (r *reader) knownKey(m mapping, name string, k keys) {
+	if slices.Contains(k.known, name) {
+		return
+	}
+	key := m.entries[name].key
+	if instead, later := k.later[name]; later {
+		r.errorf(key, "%s is not yet supported: %s", name, instead)
+		return
+	}
+	if why, never := k.never[name]; never {
+		r.errorf(key, "%s is not possible here: %s", name, why)
+		return
+	}
+	r.errorf(key, "unknown key %s%s", quoteName(name), r.suggest(name, k.known, "; known keys are "))
 }
 
 // get returns the value of a key, when it is there and not empty.

@@ -152,7 +152,7 @@ func TestFileSchemaAndParserKnowTheSameKeys(t *testing.T) {
 
 func TestEveryLaterKeySaysWhatToDoInstead(t *testing.T) {
 	t.Parallel()
-	for _, k := range []map[string]string{fileKeys.later, accessKeys.later, laterTool, laterOperations, laterTools} {
+	for _, k := range []map[string]string{fileKeys.later, accessKeys.later, laterTool, laterOperations, edgeKeys.later, storageKeys.later, edgeKeys.never, storageKeys.never, neverData, neverFiles, schemaKeys.never} {
 		for key, instead := range k {
 			if instead == "" {
 				t.Errorf("%s: nothing to do instead", key)
