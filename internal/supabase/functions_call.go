@@ -44,7 +44,7 @@ func (c *Client) Invoke(ctx context.Context, s Session, q Invoke) (FunctionAnswe
 	if limit <= 0 {
 		limit = maxData
 	}
-	res, trip, err := c.open(req, egress.Options{
+	res, trip, err := c.open(req, egress.Options{ //nolint:bodyclose // closed by readRefusal, or by whoever gets the answer
 		Lane: lane(s.project) + "/functions", MaxBytes: max(limit, maxRefusal), Timeout: timeout + functionGrace, AnyAnswer: true,
 	})
 	a := FunctionAnswer{Upstream: trip.Upstream, Took: trip.Took}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/fault"
@@ -281,7 +283,7 @@ func TestInvokeHasItsOwnLaneAndDeadline(t *testing.T) {
 		var got egress.Options
 		c := &Client{out: doerFunc(func(_ *http.Request, o egress.Options) (*http.Response, error) {
 			got = o
-			return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody}, nil
+			return &http.Response{StatusCode: http.StatusNoContent, Header: http.Header{}, Body: http.NoBody}, nil
 		})}
 		p := Project{APIOrigin: "https://a.example", Lane: "lane"}
 		for after, want := range map[time.Duration]time.Duration{
@@ -300,6 +302,25 @@ func TestInvokeHasItsOwnLaneAndDeadline(t *testing.T) {
 		}
 		if _, _, err := c.ListFiles(t.Context(), AsAnon(p), ListFiles{Bucket: "b"}); err == nil || got.Lane != "lane/storage" || got.AnyAnswer {
 			t.Errorf("storage: %+v %v", got, err)
+		}
+	})
+}
+
+// FuzzFunctionError: whatever a function or a proxy answers, what is passed on
+// is one short line, and nothing of a platform's or a failing function's answer.
+func FuzzFunctionError(f *testing.F) {
+	f.Add(400, "application/json", "", `{"message":"No."}`)
+	f.Add(422, "application/problem+json", "", `{"error":{"message":"\u2028\ud800x"}}`)
+	f.Add(404, "text/plain", "", "a\xffb\x1b[2J\u202e")
+	f.Add(500, "application/json", "EDGE_FUNCTION_ERROR", `{"message":"secret"}`)
+	f.Add(401, "application/json", "", `{"msg":"Invalid JWT"}`)
+	f.Fuzz(func(t *testing.T, status int, contentType, code, content string) {
+		e := functionErrorOf(&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}, "Sb-Error-Code": {code}}}, []byte(content))
+		if m := e.Message; len(m) > maxMessage || !utf8.ValidString(m) || strings.ContainsFunc(m, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
+			t.Errorf("message %q", m)
+		}
+		if e.Message != "" && (!e.Own || status >= 500 || code != "") || e.Code != "" && e.Code != shownCode(e.Code) {
+			t.Errorf("%+v", *e)
 		}
 	})
 }

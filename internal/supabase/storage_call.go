@@ -101,8 +101,8 @@ func (c *Client) OpenFile(ctx context.Context, s Session, bucket, path string, m
 		return OpenFile{}, err
 	}
 	req.Header["Accept"] = []string{"*/*"}
-	req.Header["Accept-Encoding"] = []string{"identity"} // Content-Length is the file's size then
-	res, trip, err := c.open(req, storageOptions(s, max(maxBytes, maxRefusal)))
+	req.Header["Accept-Encoding"] = []string{"identity"}                        // Content-Length is the file's size then
+	res, trip, err := c.open(req, storageOptions(s, max(maxBytes, maxRefusal))) //nolint:bodyclose // closed by readRefusal, or by whoever gets the file
 	f := OpenFile{Trip: trip}
 	if err != nil {
 		return f, err

@@ -57,12 +57,15 @@ func badPath() error {
 // isSegment reports whether Storage takes the name for one name.
 func isSegment(s string) bool { return s != "" && s != "." && s != ".." && isKey(s) }
 
+// marks are the characters that names may have besides letters and digits.
+const marks = "_!-.*'() &$@=;:+,?"
+
 // isKey reports whether all characters are ones that Storage takes.
 func isKey(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		word := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !word && !strings.Contains("_!-.*'() &$@=;:+,?", string(rune(c))) {
+		if !word && strings.IndexByte(marks, c) < 0 {
 			return false
 		}
 	}
