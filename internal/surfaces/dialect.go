@@ -13,9 +13,11 @@ import (
 var dialect = []string{
 	"type", "description", "anyOf", "properties", "required", "additionalProperties", "minProperties", "items", "maxItems",
 	"enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "default",
-	// What Edge Functions' schemas may have beside what a database says.
-	"title", "const", "format", "minItems", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", mcpHeader,
 }
+
+// edgeDialect is what a function tool's schemas may have beside it: their
+// authors know what it is for, and clients that do not read it leave it out.
+var edgeDialect = slices.Concat(dialect, []string{"title", "const", "format", "minItems", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", mcpHeader})
 
 var jsonTypes = []string{"string", "integer", "number", "boolean", "array", "object", "null"}
 
@@ -26,7 +28,7 @@ const maxSchemaDepth = 24
 // checkDialect walks a schema as it is sent: an object at its root, without
 // alternatives there; below it no references, no lists of types, no keyword
 // outside the dialect, arrays with items, and names that clients accept.
-func checkDialect(raw json.RawMessage) error {
+func checkDialect(raw json.RawMessage, keywords []string) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var root map[string]any
@@ -36,10 +38,10 @@ func checkDialect(raw json.RawMessage) error {
 	if root["type"] != "object" || root["anyOf"] != nil {
 		return errors.New("its root must be one object")
 	}
-	return dialectOf(root, "", 0)
+	return dialectOf(root, "", 0, keywords)
 }
 
-func dialectOf(v any, path string, depth int) error {
+func dialectOf(v any, path string, depth int, keywords []string) error {
 	s, ok := v.(map[string]any)
 	if !ok {
 		return fmt.Errorf("%s is no schema", at(path))
@@ -48,7 +50,7 @@ func dialectOf(v any, path string, depth int) error {
 		return fmt.Errorf("%s is nested too deep", at(path))
 	}
 	for key := range s {
-		if !slices.Contains(dialect, key) {
+		if !slices.Contains(keywords, key) {
 			return fmt.Errorf("%s uses %s, which not every client reads", at(path), quoteName(key))
 		}
 	}
@@ -61,7 +63,7 @@ func dialectOf(v any, path string, depth int) error {
 		return fmt.Errorf("%s is a list without items", at(path))
 	}
 	if items, given := s["items"]; given {
-		if err := dialectOf(items, path+"[]", depth+1); err != nil {
+		if err := dialectOf(items, path+"[]", depth+1, keywords); err != nil {
 			return err
 		}
 	}
@@ -71,15 +73,15 @@ func dialectOf(v any, path string, depth int) error {
 			return fmt.Errorf("%s has no alternatives", at(path))
 		}
 		for _, a := range alternatives {
-			if err := dialectOf(a, path, depth+1); err != nil {
+			if err := dialectOf(a, path, depth+1, keywords); err != nil {
 				return err
 			}
 		}
 	}
-	return dialectMembers(s, path, depth)
+	return dialectMembers(s, path, depth, keywords)
 }
 
-func dialectMembers(s map[string]any, path string, depth int) error {
+func dialectMembers(s map[string]any, path string, depth int, keywords []string) error {
 	properties, _ := s["properties"].(map[string]any)
 	if s["properties"] != nil && properties == nil {
 		return fmt.Errorf("the properties of %s are no mapping", at(path))
@@ -88,7 +90,7 @@ func dialectMembers(s map[string]any, path string, depth int) error {
 		if !argumentName.MatchString(name) {
 			return fmt.Errorf("%s has a property %s, a name that not every client accepts", at(path), quoteName(name))
 		}
-		if err := dialectOf(member, path+"."+name, depth+1); err != nil {
+		if err := dialectOf(member, path+"."+name, depth+1, keywords); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func TestField62_TheDialectRefusesWhatSomeClientDoesNotRead(t *testing.T) {
 		"other properties":           `{"type":"object","additionalProperties":{"type":"string"}}`,
 		"too deep":                   within(strings.Repeat(`{"type":"array","items":`, 30) + `{}` + strings.Repeat(`}`, 30)),
 	} {
-		if err := checkDialect(json.RawMessage(raw)); err == nil {
+		if err := checkDialect(json.RawMessage(raw), dialect); err == nil {
 			t.Errorf("%s is accepted: %s", name, raw)
 		}
 	}
@@ -47,7 +47,7 @@ func TestField62_TheDialectRefusesWhatSomeClientDoesNotRead(t *testing.T) {
 		`{"type":"object"}`, within(`{}`), within(`{"anyOf":[{"type":"string","pattern":"^x$"},{"type":"null"}],"description":"D.","default":"x"}`),
 		within(`{"type":"array","items":{"type":"object","properties":{"properties":{"type":"integer","minimum":1}},"required":["properties"],"minProperties":1},"maxItems":3}`),
 	} {
-		if err := checkDialect(json.RawMessage(raw)); err != nil {
+		if err := checkDialect(json.RawMessage(raw), dialect); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
@@ -82,7 +82,7 @@ tools:
 		t.Errorf("filters: %+v", f)
 	}
 	for _, raw := range []json.RawMessage{list.Input, list.Output, b.Compiled.Tools[1].Output} {
-		if err := checkDialect(raw); err != nil {
+		if err := checkDialect(raw, dialect); err != nil {
 			t.Errorf("%v: %s", err, raw)
 		}
 	}

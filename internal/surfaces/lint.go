@@ -25,12 +25,16 @@ func (c *compiler) checkSchemas(m made) {
 		if len(raw) == 0 {
 			continue
 		}
-		if f := m.tool.Function; f != nil && f.Authored && what == "input" {
-			continue // checked before, and sent as it is
+		keywords := dialect
+		if f := m.tool.Function; f != nil {
+			keywords = edgeDialect
+			if f.Authored && what == "input" {
+				continue // checked before, and sent as it is
+			}
 		}
 		err := CheckSchema(raw)
 		if err == nil {
-			err = checkDialect(raw)
+			err = checkDialect(raw, keywords)
 		}
 		if err != nil {
 			c.errorf(m.at, "the %s schema of %s is not valid: %v", what, m.tool.Name, err)

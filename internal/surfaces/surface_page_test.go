@@ -37,7 +37,7 @@ type places map[string]bool
 func byOperation(schema map[string]any) bool {
 	properties, _ := schema["properties"].(map[string]any)
 	for name := range properties {
-		if !slices.Contains(operationKeys.known, name) {
+		if !slices.Contains(operationKeys.known, name) && !slices.Contains(fileOperations.known, name) {
 			return false
 		}
 	}
