@@ -351,6 +351,9 @@ func (m *mcpAnswer) readBlock(value token) (mcp.Content, error) {
 			return nil, err
 		}
 		m.text += wireSize(said)
+		if len(members(value, 0)) == 2 { // nothing else to keep
+			return &mcp.TextContent{Text: said}, nil
+		}
 	case kind == "image", kind == "audio":
 		data, err := readBase64(memberOf(value, "data"))
 		if err != nil {
