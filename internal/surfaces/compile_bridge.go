@@ -45,5 +45,11 @@ func knownScopes(c *Compiled) []string {
 	for i := range c.Tools {
 		add(c.Tools[i].Scopes)
 	}
+	for i := range c.Resources {
+		add(c.Resources[i].Scopes)
+	}
+	for i := range c.Prompts {
+		add(c.Prompts[i].Scopes)
+	}
 	return known
 }

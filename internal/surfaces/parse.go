@@ -180,7 +180,27 @@ func (r *reader) file(n *yaml.Node) *File {
 	if items, at, ok := m.items("tools"); ok {
 		f.Tools = r.tools(items, at)
 	}
+	if items, at, ok := m.items("resources"); ok {
+		f.Resources = r.resources(items, at)
+	}
+	if items, at, ok := m.items("prompts"); ok {
+		f.Prompts = r.prompts(items, at)
+	}
+	r.count(m, f)
 	return f
+}
+
+// count bounds what a surface offers together.
+func (r *reader) count(m mapping, f *File) {
+	tools := 0
+	for _, t := range f.Tools {
+		tools += t.capabilities()
+	}
+	others := len(f.Resources) + len(f.Prompts)
+	if tools > MaxCapabilities || others == 0 || tools+others <= MaxCapabilities {
+		return // said already, or nothing to say
+	}
+	r.errorf(m.at, "%d tools, resources and prompts; at most %d in one surface: split them over several surfaces", tools+others, MaxCapabilities)
 }
 
 func (m mapping) given(key string) bool {

@@ -127,7 +127,7 @@ func (p *inspection) indexes(c *Compiled) {
 			}, strings.ReplaceAll(m.columns, ", ", ","))
 		}
 	}
-	for _, t := range toolsOf(c) {
+	for _, t := range readersOf(c) {
 		list := t.List
 		if w := t.writing(); w != nil && w.many != nil {
 			list = &ListPlan{Relation: w.relation, Filters: w.many.Filters}

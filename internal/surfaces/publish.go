@@ -282,11 +282,23 @@ func lock(ctx context.Context, q *db.Queries, org id.Organization, surface id.Su
 // maxSummary is the longest summary of a revision, in characters.
 const maxSummary = 300
 
+// offered counts what a surface has.
+func offered(c *Compiled) string {
+	list := []string{plural(len(c.Tools), "tool")}
+	if n := len(c.Resources); n > 0 {
+		list = append(list, plural(n, "resource"))
+	}
+	if n := len(c.Prompts); n > 0 {
+		list = append(list, plural(n, "prompt"))
+	}
+	return sentenceList(list)
+}
+
 // summarize is one line on a publication: its gravest changes.
 func summarize(first bool, c *Compiled, changes []Change) string {
 	switch {
 	case first:
-		return "first publication: " + plural(len(c.Tools), "tool")
+		return "first publication: " + offered(c)
 	case len(changes) == 0:
 		return "nothing that clients see"
 	}
