@@ -26,14 +26,14 @@ var gravity = map[ChangeClass]int{ChangeSafe: 0, ChangeBehaviour: 1, ChangeBreak
 // Change is one difference between two revisions, in words.
 type Change struct {
 	Class      ChangeClass `json:"class"`
-	Capability string      `json:"capability,omitempty"` // name of the tool; empty for the surface itself
+	Capability string      `json:"capability,omitempty"` // name of the tool, URI of the resource, prompt:NAME; empty for the surface itself
 	Summary    string      `json:"summary"`              // one line: "customers_list: argument status is required now"
 }
 
 // Diff lists what changed for clients, gravest first, then in the order of the
-// surface file: the surface itself, tools that are gone, the others. A nil
-// before is a first publication and has no changes. It is empty only for two
-// forms that serve the same.
+// surface file: the surface itself, tools that are gone, the others, then
+// resources and prompts likewise. A nil before is a first publication and has
+// no changes. It is empty only for two forms that serve the same.
 func Diff(before, after *Compiled) []Change {
 	if before == nil || after == nil {
 		return nil
@@ -48,6 +48,8 @@ func Diff(before, after *Compiled) []Change {
 		d.add(ChangeBehaviour, "the instructions for models changed")
 	}
 	d.tools(before.Tools, after.Tools)
+	d.resources(before.Resources, after.Resources)
+	d.prompts(before.Prompts, after.Prompts)
 	if len(d.changes) == 0 && !sameJSON(formless(before), formless(after)) {
 		d.add(ChangeBehaviour, "how the surface is served changed")
 	}
@@ -169,6 +171,16 @@ func planOf(t *Tool) any {
 		return *t.Delete
 	case t.RPC != nil:
 		return *t.RPC
+	case t.Function != nil:
+		return *t.Function
+	case t.Files != nil:
+		list := *t.Files
+		list.ReadTool = ""
+		return list
+	case t.ReadFile != nil:
+		return *t.ReadFile
+	case t.Upload != nil:
+		return *t.Upload
 	}
 	return nil
 }
@@ -185,6 +197,7 @@ func (d *differ) compare(before, after *Tool) {
 		d.add(ChangeBehaviour, "the description changed")
 	}
 	d.annotations(before.Annotations, after.Annotations)
+	d.asking(before, after)
 	d.input(before, after)
 	d.output(before, after)
 	if before.Result == after.Result && before.Template != after.Template {
@@ -217,7 +230,7 @@ func unnamed(t *Tool) Tool {
 // admission compares who sees and may call a tool.
 func (d *differ) admission(before, after *Tool) {
 	if added := without(after.Scopes, before.Scopes); len(added) > 0 {
-		d.add(ChangeBreaks, "needs the scope %s now; who does not have it no longer sees the tool", strings.Join(added, " "))
+		d.add(ChangeBreaks, "needs the scope %s now; who does not have it no longer sees it", strings.Join(added, " "))
 	}
 	if gone := without(before.Scopes, after.Scopes); len(gone) > 0 {
 		d.add(ChangeSafe, "no longer needs the scope %s", strings.Join(gone, " "))

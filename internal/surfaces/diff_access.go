@@ -21,6 +21,12 @@ func (d *differ) access(before, after Access) {
 	case !before.AnonymousUsers && after.AnonymousUsers:
 		d.add(ChangeSafe, "anonymous users are admitted now")
 	}
+	switch {
+	case before.ApprovalPage && !after.ApprovalPage:
+		d.add(ChangeBreaks, "clients that cannot ask a person get no page to approve on any more")
+	case !before.ApprovalPage && after.ApprovalPage:
+		d.add(ChangeSafe, "clients that cannot ask a person get the link of a page to approve on now")
+	}
 	d.origins(before.Origins, after.Origins)
 	d.doors(before, after)
 	before.Scopes, after.Scopes = nil, nil // told by advertise, require and the tools

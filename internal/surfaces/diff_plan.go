@@ -8,7 +8,7 @@ import (
 // plan compares what a tool does, beyond what its schemas tell.
 func (d *differ) plan(before, after *Tool) {
 	switch {
-	case before.Operation() != after.Operation():
+	case before.kindOfPlan() != after.kindOfPlan():
 		d.add(ChangeBehaviour, "%s now, it %s before", verb(after), verb(before))
 	case before.List != nil:
 		d.list(before, after)
@@ -19,6 +19,10 @@ func (d *differ) plan(before, after *Tool) {
 		d.key(before.Get.Key, after.Get.Key)
 	case before.RPC != nil:
 		d.call(before, after)
+	case before.Function != nil:
+		d.edge(before.Function, after.Function)
+	case !before.onDatabase():
+		d.files(before, after)
 	case before.Operation() != "":
 		d.write(before, after)
 	}
@@ -32,7 +36,7 @@ func (d *differ) key(before, after []Column) {
 }
 
 func verb(t *Tool) string {
-	if does := verbs[t.Operation()]; does != "" {
+	if does := verbs[t.kindOfPlan()]; does != "" {
 		return does + " " + t.Relation().shown()
 	}
 	return "does nothing"
@@ -40,6 +44,7 @@ func verb(t *Tool) string {
 
 var verbs = map[string]string{
 	opList: "lists rows of", opGet: "reads one row of", opCreate: "adds rows to", opUpdate: "changes rows of", opDelete: "deletes rows of", opRPC: "calls",
+	opFunction: "calls the Edge Function", opFiles: "lists files of", opRead: "reads a file of", opUpload: "uploads to",
 }
 
 func (r Relation) shown() string {

@@ -19,7 +19,7 @@ type shape struct {
 	Least       *float64          `json:"minProperties"`
 	Items       *shape            `json:"items"`
 	MaxItems    *float64          `json:"maxItems"`
-	Enum        []string          `json:"enum"`
+	Enum        labelList         `json:"enum"`
 	Pattern     string            `json:"pattern"`
 	MinLength   *float64          `json:"minLength"`
 	MaxLength   *float64          `json:"maxLength"`
