@@ -34,14 +34,16 @@ func (t *asker) folder(p surfaces.FilePlace) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// isSubject reports whether a subject can be the name of a folder as it is.
+// isSubject reports whether a subject can be the name of a folder as it is:
+// those of Supabase Auth are UUIDs. Storage lists folders without telling upper
+// from lower case, and takes _ for any character.
 func isSubject(s string) bool {
 	if s == "" || len(s) > 128 || strings.Trim(s, ".") == "" {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		word := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
+		word := c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.'
 		if !word {
 			return false
 		}

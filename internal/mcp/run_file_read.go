@@ -89,9 +89,9 @@ func (t *asker) openFile(ctx context.Context, bucket, whole string, inline, budg
 	if _, _, err := mime.ParseMediaType(f.media); err != nil || !strings.Contains(f.media, "/") {
 		f.media = "application/octet-stream"
 	}
-	textual := isTextMedia(f.media)
+	textual, unknown := isTextMedia(f.media), isUnknownMedia(f.media)
 	limit := inline
-	if textual || isUnknownMedia(f.media) {
+	if textual || unknown {
 		limit = most
 	}
 	if f.size > int64(limit) {
@@ -108,7 +108,7 @@ func (t *asker) openFile(ctx context.Context, bucket, whole string, inline, budg
 	}
 	f.size = int64(len(data))
 	switch readable := isReadable(data); {
-	case limit == most && readable && wireSize(string(data)) <= budget:
+	case (textual || unknown) && readable && wireSize(string(data)) <= budget:
 		f.isText, f.text = true, string(data)
 	case textual && readable: // text as base64 is of no use to anybody
 	case len(data) <= inline:
