@@ -156,7 +156,7 @@ func (d *differ) policy(before, after Policy) {
 
 // toolPolicy compares the rules of one tool.
 func (d *differ) toolPolicy(before, after *Tool) {
-	d.visible(before.Visible, after.Visible, "the tool is shown")
+	d.visible(before.Visible, after.Visible, "it is shown")
 	d.allow(before.Allow, after.Allow)
 	switch {
 	case before.Permission == after.Permission:

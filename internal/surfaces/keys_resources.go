@@ -49,7 +49,7 @@ var (
 func promptKeysOf(own ...string) keys {
 	return keys{
 		known: slices.Concat([]string{"prompt", "arguments"}, capabilityKeys, own),
-		never: with(neverResource, map[string]string{"name": "the name of a prompt is written as prompt: …", "input": "write arguments", "timeout": "it belongs to a function", "asks": "it belongs to a function", "function": "a prompt has messages, or a function that says them"}),
+		never: with(neverResource, map[string]string{"name": "the name of a prompt is written as prompt: …", "input": "write arguments", "timeout": "it belongs to a function", "asks": "it belongs to a function", "function": "a prompt has messages, or a function that says them: leave one of the two out"}),
 	}
 }
 

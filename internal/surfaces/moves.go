@@ -15,7 +15,7 @@ func moves(before, after *Snapshot, c *Compiled) []string {
 		m.add("schemas", "the Data API's default schema %s became %s", word(a), word(b))
 	}
 	// Above the largest page the cap changes nothing.
-	if a, b := min(before.MaxRows, MaxLimit+1), min(after.MaxRows, MaxLimit+1); a != b && slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.List != nil }) {
+	if a, b := min(before.MaxRows, MaxLimit+1), min(after.MaxRows, MaxLimit+1); a != b && slices.ContainsFunc(readersOf(c), func(t Tool) bool { return t.List != nil }) {
 		m.add("max_rows", "%d became %d", before.MaxRows, after.MaxRows)
 	} else if before.MaxRows != after.MaxRows && slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.RPC != nil && t.RPC.Returns.MaxRows > 0 }) {
 		m.add("max_rows", "%d became %d", before.MaxRows, after.MaxRows)
@@ -46,7 +46,7 @@ func touches(c *Compiled) (relations map[string]map[string]bool, functions map[s
 			relations[key][column.Name] = true
 		}
 	}
-	for _, t := range c.Tools {
+	for _, t := range readersOf(c) {
 		switch {
 		case t.List != nil:
 			use(t.List.Relation, slices.Concat(t.List.Columns, t.List.Key)...)
@@ -61,7 +61,7 @@ func touches(c *Compiled) (relations map[string]map[string]bool, functions map[s
 		case t.RPC != nil:
 			functions[t.RPC.Relation.Schema+"."+t.RPC.Relation.Name] = true
 		case t.Function != nil, t.Files != nil, t.ReadFile != nil, t.Upload != nil: // nothing of the database
-		default:
+		case t.onDatabase():
 			use(t.Relation(), t.writing().read()...)
 		}
 	}
@@ -90,7 +90,7 @@ func callers(c *Compiled) []string {
 	if c.Access.users() {
 		roles = slices.Clone(admitted(c.Access))
 	}
-	if c.Access.Keys != nil || slices.ContainsFunc(c.Tools, func(t Tool) bool { return c.Access.anon(&t) }) {
+	if c.Access.Keys != nil || slices.ContainsFunc(readersOf(c), func(t Tool) bool { return c.Access.anon(&t) }) {
 		roles = append(roles, "anon")
 	}
 	return roles

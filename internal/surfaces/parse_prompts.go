@@ -54,14 +54,13 @@ func (r *reader) prompt(n *yaml.Node, at place) *PromptSpec {
 		}
 		return nil
 	}
-	r.checkName(s.Name, "prompt")
+	r.checkName(s.Name, "a prompt")
 	s.Public, s.public, s.Budget = r.capability(m, &s.OperationSpec, DefaultPromptBudget)
 	if items, itemsAt, ok := m.items("arguments"); ok {
 		s.Arguments = r.promptArguments(items, itemsAt)
 	}
 	switch {
-	case m.given("messages") && m.given("function"):
-		r.errorf(m.entries["function"].key, "a prompt has messages, or a function that says them: leave one of the two out")
+	case m.given("messages") && m.given("function"): // said of the key function
 	case m.given("function"):
 		call := r.edgeCall(m)
 		s.Function = &call
@@ -110,7 +109,7 @@ func (r *reader) promptArgument(n *yaml.Node, at place) (PromptArgumentSpec, boo
 		return a, false
 	}
 	a.Argument = a.Name
-	r.checkName(a.Name, "argument")
+	r.checkName(a.Name, "an argument")
 	a.Title, _ = m.text("title", ruleTitle)
 	a.Required, _ = m.boolean("required")
 	a.Kind = JSONType(r.choice(m, "type", string(JSONString), string(JSONInteger), string(JSONNumber), string(JSONBoolean)))

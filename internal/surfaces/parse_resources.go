@@ -77,7 +77,7 @@ func (r *reader) resource(n *yaml.Node, at place) *ResourceSpec {
 	}
 	s.variables = variables
 	s.Name, _ = m.text("name", ruleName)
-	r.checkName(s.Name, "resource")
+	r.checkName(s.Name, "a resource")
 	s.Public, s.public, s.Budget = r.capability(m, &s.OperationSpec, DefaultResourceBudget)
 	if t, ok := m.text("mime_type", ruleName); ok {
 		if s.MIMEType = t; !mediaType.MatchString(t.Value) {
@@ -120,7 +120,7 @@ func (r *reader) capability(m mapping, o *OperationSpec, budget int) (public boo
 // checkName checks a name that the builder chose.
 func (r *report) checkName(t Text, what string) {
 	if t.Value != "" && !toolName.MatchString(t.Value) {
-		r.errorf(t.at, "%s cannot be the name of a %s (letters, digits, _ and - only, at most %d): write %s", quoteName(t.Value), what, maxToolName, derivedName(t.Value, ""))
+		r.errorf(t.at, "%s cannot be the name of %s (letters, digits, _ and - only, at most %d): write %s", quoteName(t.Value), what, maxToolName, derivedName(t.Value, ""))
 	}
 }
 

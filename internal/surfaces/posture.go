@@ -149,7 +149,10 @@ func (t *Tool) commands() []string {
 func usesOf(compiled []*Compiled) map[string]use {
 	uses := map[string]use{}
 	for _, c := range compiled {
-		for _, t := range toolsOf(c) {
+		for _, t := range readersOf(c) {
+			if !t.onDatabase() {
+				continue // nothing of the database
+			}
 			on := t.Relation()
 			key := on.Schema + "." + on.Name
 			if t.RPC != nil {
