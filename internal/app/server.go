@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chumbo-dev/chumbo/internal/api"
+	"github.com/chumbo-dev/chumbo/internal/approvals"
 	"github.com/chumbo-dev/chumbo/internal/builders"
 	"github.com/chumbo-dev/chumbo/internal/db"
 	"github.com/chumbo-dev/chumbo/internal/dedupe"
@@ -131,8 +133,12 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	if err != nil {
 		return err
 	}
+	agreed, err := approvals.New(approvals.Config{Store: store, Keys: keys, PagesURL: s.config.PagesURL, Now: now, Logger: s.log})
+	if err != nil {
+		return err
+	}
 	people, err := connect.New(connect.Config{
-		Bridge: s.bridge, Directory: s.directory, Hosts: hosts, Keys: keys, Logger: s.log, Now: now, PagesURL: s.config.PagesURL,
+		Bridge: s.bridge, Approvals: agreed, Directory: s.directory, Hosts: hosts, Keys: keys, Logger: s.log, Now: now, PagesURL: s.config.PagesURL,
 	})
 	if err != nil {
 		return err
@@ -148,6 +154,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 	}
 	s.surfaces, err = mcp.NewHandler(mcp.Config{
 		Directory: s.directory, Hosts: hosts, Authenticator: callers, Projects: projects, Keys: keys, Limiter: open.limits, Creates: creates, Clients: open.clients,
+		Approvals: agreed, Changes: s.directory.Watch(),
 		Recorder: s.recorder, Bridge: s.bridge, Steps: s.steps, Connect: connectPage(s.config.PagesURL, s.log), Logger: s.log, Now: now,
 		Version: opt.Version, CacheBytes: s.config.CacheBytes,
 	})
@@ -172,7 +179,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		return err
 	}
 	pages, err := dashboard.New(dashboard.Config{
-		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: reader, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Introspection: open.issuers, Connections: reader, Hosts: hosts, Preview: mcp.Preview,
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: reader, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Introspection: open.issuers, Connections: reader, Hosts: hosts, Preview: func(c *surfaces.Compiled) []json.RawMessage { return mcp.PreviewOf(c).Tools },
 		Logger: s.log, Version: opt.Version, Now: now,
 	})
 	if err != nil {

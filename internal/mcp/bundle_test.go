@@ -297,6 +297,32 @@ func (r *scriptedRunner) run(ctx context.Context, c *call, tool *surfaces.Tool, 
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(who)}}, StructuredContent: json.RawMessage(who)}, nil
 }
 
+// read implements runner: it answers with the caller's subject and what was
+// asked for.
+func (r *scriptedRunner) read(_ context.Context, c *call, spec *surfaces.Resource, uri string, arguments []byte) (*mcp.ReadResourceResult, error) {
+	r.mu.Lock()
+	r.calls++
+	r.mu.Unlock()
+	return oneContents(&mcp.ResourceContents{URI: uri, MIMEType: "text/plain", Text: spec.Name + " " + c.caller.Key.Subject + " " + string(arguments)}), nil
+}
+
+// prompt implements runner, as read does.
+func (r *scriptedRunner) prompt(_ context.Context, c *call, spec *surfaces.Prompt, arguments []byte) (*mcp.GetPromptResult, error) {
+	r.mu.Lock()
+	r.calls++
+	r.mu.Unlock()
+	text := &mcp.TextContent{Text: spec.Name + " " + c.caller.Key.Subject + " " + string(arguments)}
+	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: text}}}, nil
+}
+
+// suggest implements runner: the one value is the caller's subject.
+func (r *scriptedRunner) suggest(_ context.Context, c *call, _ *surfaces.ValueColumn, typed string) ([]string, bool, error) {
+	if !beginsWith(c.caller.Key.Subject, typed) {
+		return nil, true, nil
+	}
+	return []string{c.caller.Key.Subject}, true, nil
+}
+
 // ask implements runner: nobody answers unless told otherwise.
 func (r *scriptedRunner) ask(ctx context.Context, c *call, fn *surfaces.Function, argument []byte) ([]byte, error) {
 	r.mu.Lock()

@@ -64,6 +64,20 @@ func callOf(ctx context.Context) *call {
 type runner interface {
 	run(ctx context.Context, c *call, tool *surfaces.Tool, arguments []byte) (*mcp.CallToolResult, error)
 
+	// read reads a resource, whose variables are the arguments (JSON, typed). The
+	// URI is that asked for. What may be told of an error is a *toolError;
+	// fault.NotFound's stands for every reason why there is nothing.
+	read(ctx context.Context, c *call, resource *surfaces.Resource, uri string, arguments []byte) (*mcp.ReadResourceResult, error)
+
+	// prompt asks the function of a prompt for its messages. What may be told of
+	// an error is a *toolError.
+	prompt(ctx context.Context, c *call, prompt *surfaces.Prompt, arguments []byte) (*mcp.GetPromptResult, error)
+
+	// suggest reads values of a column that begin with what was typed, in any
+	// case: distinct, in order, a little more than maxSuggestions at most, and
+	// whether these are all.
+	suggest(ctx context.Context, c *call, from *surfaces.ValueColumn, typed string) (values []string, all bool, err error)
+
 	// ask calls one of the app's functions as the caller, with the argument if
 	// the function takes one (JSON), and returns its answer; nil where it
 	// returns nothing. When the project refused the token because its time is

@@ -33,8 +33,9 @@ type message struct {
 	params   []byte          // an object, or nil
 	response bool
 
-	name         string // params.name or params.uri, of the methods that have one
+	name         string // params.name or params.uri, of the methods that have one; of params.ref for completion/complete
 	named        bool   // it is there and a string
+	ref          string // params.ref.type
 	version      string // _meta protocolVersion
 	capabilities bool   // _meta clientCapabilities is there
 	asked        string // params.protocolVersion of initialize
@@ -153,8 +154,10 @@ func (m *message) readParams() error {
 	for _, field := range members(m.params, 0) {
 		value := m.params[field.start:field.end]
 		switch {
-		case field.key == nameKey(m.method):
+		case field.key == targetKeyOf(m.method):
 			m.name, m.named = text(value)
+		case field.key == "ref" && m.method == methodComplete:
+			m.readRef(value)
 		case field.key == "_meta":
 			m.readMeta(value)
 		case field.key == "protocolVersion" && m.method == methodInitialize:
@@ -224,6 +227,38 @@ func nameKey(method string) string {
 		return "uri"
 	}
 	return ""
+}
+
+// targetKeyOf is the params key that names what a method is about, if it has
+// one.
+func targetKeyOf(method string) string {
+	switch method {
+	case methodSubscribe, methodUnsubscribe:
+		return "uri"
+	}
+	return nameKey(method)
+}
+
+// readRef reads what completion/complete is about.
+func (m *message) readRef(ref []byte) {
+	var name, uri []byte
+	for _, field := range members(ref, 0) {
+		value := ref[field.start:field.end]
+		switch field.key {
+		case "type":
+			m.ref, _ = text(value)
+		case "name":
+			name = value
+		case "uri":
+			uri = value
+		}
+	}
+	switch m.ref {
+	case refPrompt:
+		m.name, m.named = text(name)
+	case refResource:
+		m.name, m.named = text(uri)
+	}
 }
 
 // text reads a JSON string.

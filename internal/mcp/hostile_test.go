@@ -61,8 +61,12 @@ func TestWhatTheSDKRefusesIsAnsweredAsTheClientsMistake(t *testing.T) {
 		var answer struct {
 			Error struct{ Code int }
 		}
+		want := -32602
+		if strings.Contains(q.body, "resources/read") && q.header["MCP-Protocol-Version"] != version20260728 {
+			want = codeResourceNotFound
+		}
 		body := bodyOf(t, res)
-		if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Error.Code != -32602 || res.StatusCode >= 500 {
+		if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Error.Code != want || res.StatusCode >= 500 {
 			t.Errorf("%s: %d %s %v", q.body, res.StatusCode, body, err)
 		}
 	}

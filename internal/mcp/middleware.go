@@ -20,9 +20,13 @@ const listTTL = 300_000
 
 // setPrivate keeps every cacheable result with the one client that asked: the
 // protocol's default is public, and lists depend on who asks.
-func setPrivate(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+// What a resource holds is stale at once, unless it never changes (see
+// revision.read).
+func setPrivate(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	c.CacheScope = "private"
-	c.TTLMs = listTTL
+	if _, reads := req.(*mcp.ReadResourceRequest); !reads {
+		c.TTLMs = listTTL
+	}
 }
 
 // guard is the outermost middleware. The SDK runs methods on goroutines of its
@@ -79,27 +83,15 @@ func decides(r *revision) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			c := callOf(ctx)
-			if method == methodCallTool {
-				if res, err := r.stopped(ctx, c, req); res != nil || err != nil {
-					return res, err
-				}
+			ctx, res, err := r.stopped(ctx, c, method, req)
+			if res != nil || err != nil {
+				return res, err
 			}
-			res, err := next(ctx, method, req)
-			if err != nil {
+			if res, err = next(ctx, method, req); err != nil {
 				return nil, err
 			}
-			switch res := res.(type) {
-			case *mcp.ListToolsResult:
-				tools, err := visible(ctx, r, c, r.order)
-				if err != nil {
-					return nil, err
-				}
-				res.Tools = wires(tools, func(t *tool) *mcp.Tool { return t.wire(c.protocol) })
-			case *mcp.CallToolResult:
-				c.outcome.toolError = res.IsError
-				if err := lowerResult(res, c.protocol); err != nil {
-					return nil, err
-				}
+			if err := r.shownTo(ctx, c, res); err != nil {
+				return nil, err
 			}
 			if err := keptPrivate(res); err != nil {
 				return nil, err
@@ -109,19 +101,97 @@ func decides(r *revision) mcp.Middleware {
 	}
 }
 
-// stopped is the answer to a call that policy refuses: nil, nil lets it pass.
-func (r *revision) stopped(ctx context.Context, c *call, req mcp.Request) (mcp.Result, error) {
-	j := r.callable(ctx, c, req)
+// shownTo makes a result the caller's: a list of what they see, in declared
+// order and in slices of this result's own.
+func (r *revision) shownTo(ctx context.Context, c *call, res mcp.Result) error {
+	switch res := res.(type) {
+	case *mcp.ListToolsResult:
+		list, err := visible(ctx, r, c, r.order)
+		res.Tools = wires(list, func(t *tool) *mcp.Tool { return t.wire(c.protocol) })
+		return err
+	case *mcp.ListPromptsResult:
+		list, err := visible(ctx, r, c, r.promptOrder)
+		res.Prompts = wires(list, func(p *prompt) *mcp.Prompt { return p.wire })
+		return err
+	case *mcp.ListResourcesResult:
+		list, err := visible(ctx, r, c, r.resourcesThat(func(one *resource) bool { return one.plain != nil }))
+		res.Resources = wires(list, func(one *resource) *mcp.Resource { return one.plain })
+		return err
+	case *mcp.ListResourceTemplatesResult:
+		list, err := visible(ctx, r, c, r.resourcesThat(func(one *resource) bool { return one.template != nil }))
+		res.ResourceTemplates = wires(list, func(one *resource) *mcp.ResourceTemplate { return one.template })
+		return err
+	case *mcp.CallToolResult:
+		c.outcome.toolError = res.IsError
+		return lowerResult(res, c.protocol)
+	}
+	return nil
+}
+
+// stopped is the answer to a call that policy refuses: none lets it pass, with
+// the context to go on with.
+func (r *revision) stopped(ctx context.Context, c *call, method string, req mcp.Request) (context.Context, mcp.Result, error) {
+	var k *capability
+	name := ""
+	switch params := req.GetParams().(type) {
+	case *mcp.CallToolParamsRaw:
+		if params != nil && r.tools[params.Name] != nil {
+			k = &r.tools[params.Name].capability
+		}
+	case *mcp.GetPromptParams:
+		if params != nil && r.prompts[params.Name] != nil {
+			k = &r.prompts[params.Name].capability
+		}
+	case *mcp.ReadResourceParams:
+		if params == nil {
+			break
+		}
+		name = params.URI
+		if t := r.resolve(params.URI); t != nil {
+			k = &t.res.capability
+			ctx = context.WithValue(ctx, targetKey{}, t)
+		}
+	case *mcp.CompleteParams:
+		if !r.completes {
+			return ctx, nil, nil // the SDK says that there is no such method
+		}
+		if params != nil {
+			k, _, _ = r.referred(params.Ref, params.Argument.Name)
+		}
+	default:
+		if !isUse(method) {
+			return ctx, nil, nil
+		}
+	}
+	j := judgement{}
+	if k != nil {
+		j = r.judge(ctx, c, k)
+	}
 	switch {
 	case j.err != nil:
-		return nil, j.err
+		return ctx, nil, j.err
 	case j.verdict == allowed:
-		return nil, nil
-	case j.verdict == forbidden:
-		return c.refused(j.told), nil
+		return ctx, nil, nil
+	case j.verdict == forbidden && method == methodCallTool:
+		return ctx, c.refused(j.told), nil
+	case j.verdict == forbidden && method != methodComplete:
+		c.refused(j.told)
+		c.outcome.toolError = false
+		return ctx, nil, j.told.rpc(c.requestID)
 	}
 	c.outcome.refused = true
-	return nil, &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownTool}
+	return ctx, nil, unknownOf(method, name, c.protocol)
+}
+
+// dispatches hands every read of a resource that was found to the one handler
+// there is, innermost: until here a request has the URI that was asked for.
+func dispatches(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if params, ok := req.GetParams().(*mcp.ReadResourceParams); ok && params != nil && ctx.Value(targetKey{}) != nil {
+			params.URI = anyResource
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // refused is the result that tells the model why policy refuses its call.

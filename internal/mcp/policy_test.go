@@ -353,7 +353,7 @@ func TestBrokenRuleOfTheSurfaceLeavesEveryToolOut(t *testing.T) {
 		}
 		compiled := &surfaces.Compiled{Tools: []surfaces.Tool{testTool("open")}}
 		edit(&compiled.Policy)
-		if shown := Preview(compiled); len(shown) != 1 || shown[0] != nil {
+		if shown := PreviewOf(compiled).Tools; len(shown) != 1 || shown[0] != nil {
 			t.Errorf("%s: the preview shows %s", name, shown)
 		}
 	}

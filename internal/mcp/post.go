@@ -182,7 +182,8 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 		return answer{status: http.StatusAccepted}, nil
 	}
 	started := x.h.cfg.Now()
-	c.client, c.brought, c.trace = m.can, m.round, m.trace
+	c.client, c.brought = m.can, m.round
+	c.trace = m.trace
 	capability := ""
 	a, challenge := func() (answer, *oauth.Challenge) {
 		revision, err := x.h.revisions.of(x.r.Context(), c.endpoint)
@@ -205,26 +206,55 @@ func (x *exchange) message(c *call, m *message) (answer, *oauth.Challenge) {
 	return a, challenge
 }
 
-// refuses answers a list or call that policy refuses, before the SDK: its
-// status and its header are not the SDK's to choose. capability becomes the
-// name of the tool that is called, if there is one.
+// refuses answers what policy refuses before the SDK: its status and its header
+// are not the SDK's to choose. capability becomes the name of what is used, if
+// there is such a thing.
 func (x *exchange) refuses(c *call, m *message, r *revision, capability *string) (answer, *oauth.Challenge, bool) {
-	if m.method != methodCallTool && m.method != methodListTools {
+	lists, uses := isList(m.method), isUse(m.method)
+	if !lists && !uses || m.method == methodComplete && !r.completes {
 		return answer{}, nil, false
 	}
 	ctx := x.r.Context()
 	if err := r.required(ctx, c); err != nil {
 		return x.failed(c, m, err)
 	}
-	if m.method == methodListTools {
+	if lists {
 		return answer{}, nil, false
 	}
-	known, j := r.judgeMessage(ctx, c, m)
-	*capability = known
+	used, t := r.used(m)
+	if used == nil {
+		return x.unknown(c, m)
+	}
+	*capability = used.name
+	j := r.judge(ctx, c, used)
 	if j.err != nil {
 		return x.failed(c, m, j.err)
 	}
-	return x.stop(c, m, r, j.verdict)
+	if a, challenge, stop := x.stop(c, m, used, j.verdict); stop {
+		return a, challenge, stop
+	}
+	if m.method == methodSubscribe || m.method == methodUnsubscribe {
+		return x.subscribed(ctx, c, m, r, t)
+	}
+	return answer{}, nil, false
+}
+
+// isList reports whether the method lists capabilities.
+func isList(method string) bool {
+	switch method {
+	case methodListTools, methodListPrompts, methodListResources, methodListTemplates:
+		return true
+	}
+	return false
+}
+
+// isUse reports whether the method is about one capability.
+func isUse(method string) bool {
+	switch method {
+	case methodCallTool, methodGetPrompt, methodReadResource, methodComplete, methodSubscribe, methodUnsubscribe:
+		return true
+	}
+	return false
 }
 
 // failed answers a message that policy could not decide, or that fails what
@@ -255,36 +285,65 @@ func (r *revision) required(ctx context.Context, c *call) error {
 	return oauth.RequireScopes(c.endpoint, c.facts.caller)
 }
 
-// stop answers a tools/call by its verdict. What is told to the model as a
-// result goes through the SDK.
-func (x *exchange) stop(c *call, m *message, r *revision, v verdict) (answer, *oauth.Challenge, bool) {
+// stop answers the use of a capability by its verdict. What is told of a refusal
+// goes through the SDK.
+func (x *exchange) stop(c *call, m *message, k *capability, v verdict) (answer, *oauth.Challenge, bool) {
 	switch v {
-	case allowed, forbidden:
+	case allowed:
 		return answer{}, nil, false
+	case forbidden:
+		if m.method == methodCallTool || m.method == methodGetPrompt || m.method == methodReadResource {
+			return answer{}, nil, false
+		}
 	case needsLogin:
 		c.outcome.refused = true
 		return answer{}, oauth.SignIn(c.endpoint), true
 	case needsScope:
 		c.outcome.refused = true
-		return answer{}, oauth.InsufficientScope(c.endpoint, wholeScopes(c, &r.tools[m.name].spec.Gate)), true
+		return answer{}, oauth.InsufficientScope(c.endpoint, wholeScopes(c, k.gate)), true
 	}
+	return x.unknown(c, m)
+}
+
+// unknown answers for what is not there and for what is hidden from the caller.
+func (x *exchange) unknown(c *call, m *message) (answer, *oauth.Challenge, bool) {
 	c.outcome.refused = true
-	e := refuse(fault.CodeInvalidParams, unknownTool).of(m.id)
+	wire := unknownOf(m.method, m.name, c.protocol)
+	e := refuse(wire.Code, "%s", wire.Message).of(m.id)
+	if len(wire.Data) > 0 {
+		e.data = wire.Data
+	}
 	if c.protocol < version20260728 {
-		return rpcAnswer(e.with(http.StatusOK)), nil, true
+		e = e.with(http.StatusOK)
 	}
 	return rpcAnswer(e), nil, true
 }
 
-// judgeMessage says what policy has for the tool the message names, and the
-// tool's name if there is one: a name that is not the builder's is never
-// recorded.
-func (r *revision) judgeMessage(ctx context.Context, c *call, m *message) (string, judgement) {
-	t := r.tools[m.name]
-	if !m.named || t == nil {
-		return "", judgement{}
+// used is what the message is about, and of a resource what its URI says; nil
+// for what is not there. A name that is not the builder's is never recorded.
+func (r *revision) used(m *message) (*capability, *target) {
+	if !m.named {
+		return nil, nil
 	}
-	return t.name, r.judge(ctx, c, &t.capability)
+	switch {
+	case m.method == methodCallTool:
+		if t := r.tools[m.name]; t != nil {
+			return &t.capability, nil
+		}
+	case m.method == methodGetPrompt, m.ref == refPrompt:
+		if p := r.prompts[m.name]; p != nil {
+			return &p.capability, nil
+		}
+	case m.ref == refResource:
+		if one := r.declared(m.name); one != nil {
+			return &one.capability, nil
+		}
+	case m.method != methodComplete:
+		if t := r.resolve(m.name); t != nil {
+			return &t.res.capability, t
+		}
+	}
+	return nil, nil
 }
 
 func (x *exchange) logInternal(err error) {

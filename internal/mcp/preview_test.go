@@ -29,7 +29,7 @@ func TestPreviewIsWhatToolsListAnswers(t *testing.T) {
 	if err := json.Unmarshal([]byte(bodyOf(t, b.send(modern("tools/list", "", "").as("alice")))), &answer); err != nil {
 		t.Fatal(err)
 	}
-	preview := Preview(compiled)
+	preview := PreviewOf(compiled).Tools
 	if len(preview) != 3 || len(answer.Result.Tools) != 3 {
 		t.Fatalf("%d in the preview, %d listed", len(preview), len(answer.Result.Tools))
 	}
@@ -48,7 +48,7 @@ func TestPreviewLeavesOutWhatServingLeavesOut(t *testing.T) {
 	t.Parallel()
 	broken := testTool("broken")
 	broken.Input = json.RawMessage(`{"type":"nonsense"}`)
-	list := Preview(&surfaces.Compiled{Tools: []surfaces.Tool{broken, testTool("whole")}})
+	list := PreviewOf(&surfaces.Compiled{Tools: []surfaces.Tool{broken, testTool("whole")}}).Tools
 	if len(list) != 2 || list[0] != nil || list[1] == nil {
 		t.Errorf("preview: %s", list)
 	}

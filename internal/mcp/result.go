@@ -60,6 +60,8 @@ func (t *toolCall) finish(structured []byte, body func(dst []byte) []byte, foote
 	case surfaces.ResultStructured:
 		// The text is the structure's JSON: guidance would make it none.
 		return &page{text: string(structured), structured: structured}, nil
+	case resultJSON:
+		return &page{text: string(structured)}, nil
 	case surfaces.ResultText:
 		tmpl, err := parseTemplate(t.tool.Template)
 		if err != nil {

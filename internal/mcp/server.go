@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,6 +42,12 @@ type revision struct {
 	tools  map[string]*tool
 	order  []*tool // as declared
 	bytes  int     // estimate of the memory held
+
+	prompts     map[string]*prompt
+	promptOrder []*prompt // as declared
+	resources   []*resource
+	plain       map[string]*resource // of those without variables, by URI
+	completes   bool                 // anything suggests values
 }
 
 // tool is a declared tool, ready to serve.
@@ -134,22 +141,29 @@ func (s *revisions) load(ctx context.Context, key revisionKey, ep *tenants.Endpo
 	return r, nil
 }
 
-// build makes the SDK server of a compiled revision. A tool that cannot be
-// built is left out and logged; the others serve. Where what the surface says
-// of all of them cannot be built, none serves.
+// build makes the SDK server of a compiled revision. A capability that cannot
+// be built is left out and logged; the others serve. Where what the surface
+// says of all of them cannot be built, none serves.
 func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revision {
 	compiler := ruleCompiler{}
 	all, broken := compiler.rulesOf(compiled)
-	r := &revision{rules: all, run: s.run, asking: s.asking, lists: listsOf(compiled), log: s.log, tools: make(map[string]*tool, len(compiled.Tools)), bytes: baseBytes + len(compiled.Instructions)}
+	r := newRevision(compiled, all)
+	r.run, r.asking, r.log = s.run, s.asking, s.log
+	options := &mcp.ServerOptions{
+		Instructions:              compiled.Instructions,
+		Logger:                    sdkLogger(s.log),
+		Capabilities:              declaredKinds(compiled),
+		SetCacheable:              setPrivate,
+		SupportedProtocolVersions: versions(),
+	}
+	if r.completes {
+		options.CompletionHandler = r.complete
+	}
 	r.server = mcp.NewServer(
-		&mcp.Implementation{Name: "chumbo", Title: compiled.Title, Version: s.version},
-		&mcp.ServerOptions{
-			Instructions:              compiled.Instructions,
-			Logger:                    sdkLogger(s.log),
-			Capabilities:              &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
-			SetCacheable:              setPrivate,
-			SupportedProtocolVersions: versions(),
-		})
+		&mcp.Implementation{Name: "chumbo", Title: compiled.Title, Version: s.version}, options)
+	leftOut := func(kind capabilityKind, name string, err error) {
+		s.log.Error(kind.String()+" left out", slog.String("surface", surface.String()), slog.String(kind.String(), name), slog.Any("error", err))
+	}
 	for i := range compiled.Tools {
 		spec := &compiled.Tools[i]
 		t, err := (*tool)(nil), broken
@@ -157,17 +171,71 @@ func (s *revisions) build(compiled *surfaces.Compiled, surface id.Surface) *revi
 			t, err = built(aTool, func() (*tool, error) { return r.addTool(compiler, spec) })
 		}
 		if err != nil {
-			s.log.Error("tool left out", slog.String("surface", surface.String()), slog.String("tool", spec.Name), slog.Any("error", err))
+			leftOut(aTool, spec.Name, err)
 			continue
 		}
 		r.tools[spec.Name] = t
 		r.order = append(r.order, t)
 		r.bytes += toolBytes(spec) + t.questions.bytes()
 	}
+	for i := range compiled.Resources {
+		spec := &compiled.Resources[i]
+		one, err := (*resource)(nil), broken
+		if err == nil {
+			one, err = built(aResource, func() (*resource, error) { return r.addResource(compiler, spec) })
+		}
+		if err != nil {
+			leftOut(aResource, spec.Name, err)
+			continue
+		}
+		r.keepResource(one)
+		r.bytes += resourceBytes(spec)
+	}
+	for i := range compiled.Prompts {
+		spec := &compiled.Prompts[i]
+		p, err := (*prompt)(nil), broken
+		if err == nil {
+			p, err = built(aPrompt, func() (*prompt, error) { return r.addPrompt(compiler, spec) })
+		}
+		if err != nil {
+			leftOut(aPrompt, spec.Name, err)
+			continue
+		}
+		r.prompts[spec.Name] = p
+		r.promptOrder = append(r.promptOrder, p)
+		r.bytes += promptBytes(spec)
+	}
 	r.bytes += compiler.bytes()
 	// The first one is the outermost.
-	r.server.AddReceivingMiddleware(guard(s.log), decides(r), asks(r))
+	r.server.AddReceivingMiddleware(guard(s.log), decides(r), asks(r), dispatches)
 	return r
+}
+
+// newRevision is a revision that serves nothing yet.
+func newRevision(compiled *surfaces.Compiled, all *rules) *revision {
+	return &revision{
+		rules: all, lists: listsOf(compiled), completes: completes(compiled), tools: make(map[string]*tool, len(compiled.Tools)), prompts: make(map[string]*prompt, len(compiled.Prompts)),
+		plain: make(map[string]*resource, len(compiled.Resources)), bytes: baseBytes + len(compiled.Instructions),
+	}
+}
+
+// declaredKinds are the capabilities told to clients: of the kinds that the
+// revision has, whoever may use them.
+func declaredKinds(compiled *surfaces.Compiled) *mcp.ServerCapabilities {
+	kinds := &mcp.ServerCapabilities{}
+	if len(compiled.Tools) > 0 {
+		kinds.Tools = &mcp.ToolCapabilities{ListChanged: true}
+	}
+	if slices.ContainsFunc(compiled.Tools, func(t surfaces.Tool) bool { return t.Function != nil && t.Function.Stream }) {
+		kinds.Logging = &mcp.LoggingCapabilities{}
+	}
+	if len(compiled.Resources) > 0 {
+		kinds.Resources = &mcp.ResourceCapabilities{ListChanged: true}
+	}
+	if len(compiled.Prompts) > 0 {
+		kinds.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+	}
+	return kinds
 }
 
 // addTool registers one tool.
@@ -315,6 +383,43 @@ const (
 
 func toolBytes(spec *surfaces.Tool) int {
 	return perTool + perSchemaBytes*len(spec.Input) + 2*len(spec.Output) + len(spec.Description) + len(spec.Template) + 8*len(spec.Meta)
+}
+
+// resourceBytes counts what is shared with the compiled form, too: that is kept
+// because of the revision.
+func resourceBytes(spec *surfaces.Resource) int {
+	n := perTool + 4*len(spec.URI) + len(spec.Description) + len(spec.Blob) + 8*len(spec.Meta)
+	if spec.Text != nil {
+		n += len(*spec.Text)
+	}
+	for _, v := range spec.Variables {
+		n += completionBytes(v.Complete)
+	}
+	return n
+}
+
+func promptBytes(spec *surfaces.Prompt) int {
+	n := perTool + len(spec.Description) + 8*len(spec.Meta)
+	for _, a := range spec.Arguments {
+		n += perTool + perSchemaBytes*len(a.Schema) + len(a.Description) + completionBytes(a.Complete)
+	}
+	for _, m := range spec.Messages {
+		n += 256 + 2*len(m.Text) + 2*len(m.Resource)
+		if m.Image != nil {
+			n += len(m.Image.Data)
+		}
+	}
+	return n
+}
+
+func completionBytes(from *surfaces.Completion) int {
+	n := 0
+	if from != nil {
+		for _, v := range from.Values {
+			n += 16 + len(v)
+		}
+	}
+	return n
 }
 
 // sdkLogger lets the SDK report its own trouble only. It logs several lines

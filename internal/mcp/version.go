@@ -35,6 +35,8 @@ const (
 	methodListTemplates = "resources/templates/list"
 	methodReadResource  = "resources/read"
 	methodComplete      = "completion/complete"
+	methodSubscribe     = "resources/subscribe"
+	methodUnsubscribe   = "resources/unsubscribe"
 	methodSetLevel      = "logging/setLevel"
 	methodListen        = "subscriptions/listen"
 )
@@ -48,7 +50,7 @@ func serves(method, version string) bool {
 		return true
 	case methodListen:
 		return version >= version20260728
-	case methodInitialize, methodPing, methodSetLevel:
+	case methodInitialize, methodPing, methodSetLevel, methodSubscribe, methodUnsubscribe:
 		return version < version20260728
 	}
 	return false

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/oauth"
@@ -15,9 +15,25 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
 
-// unknownTool is the answer for a tool that is not there and for one that is
-// hidden from the caller, in the same words.
-const unknownTool = "Unknown tool. Call tools/list for the tools you may use."
+// The answers for what is not there and for what is hidden from the caller, in
+// the same words.
+const (
+	unknownTool   = "Unknown tool. Call tools/list for the tools you may use."
+	unknownPrompt = "Unknown prompt. Call prompts/list for the prompts you may use."
+)
+
+// unknownOf is that answer to a method about the capability of the name.
+func unknownOf(method, name, version string) *jsonrpc.Error {
+	switch method {
+	case methodGetPrompt:
+		return &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownPrompt}
+	case methodComplete:
+		return &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownReference}
+	case methodReadResource, methodSubscribe, methodUnsubscribe:
+		return noResource(name, version)
+	}
+	return &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownTool}
+}
 
 // verdict is what policy says of one capability for one caller.
 type verdict int
@@ -235,19 +251,6 @@ func visible[T interface{ subject() *capability }](ctx context.Context, r *revis
 		list = append(list, one)
 	}
 	return list, nil
-}
-
-// callable decides about the tool that the SDK read from the request.
-func (r *revision) callable(ctx context.Context, c *call, req mcp.Request) judgement {
-	params, ok := req.GetParams().(*mcp.CallToolParamsRaw)
-	if !ok || params == nil {
-		return judgement{}
-	}
-	t := r.tools[params.Name]
-	if t == nil {
-		return judgement{}
-	}
-	return r.judge(ctx, c, &t.capability)
 }
 
 // permits decides about a call whose arguments are valid: the permission, then
