@@ -107,6 +107,8 @@ func repeats(said string, value token) bool {
 		}
 		one, other := exactNumber(trimmed), exactNumber(value)
 		return one != nil && bytes.Equal(one, other)
+	case isContainer(value):
+		return false
 	}
 	return said == string(value)
 }
