@@ -1,7 +1,6 @@
 package supabase
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -93,30 +92,6 @@ func (c *Client) functionRequest(ctx context.Context, s Session, q Invoke) (*htt
 		if !isPrintable(values[0]) {
 			return nil, unsent(fault.Invalid, "bad_request", "The request cannot be sent to the project.")
 		}
-	}
-	return req, nil
-}
-
-// serviceRequest builds a request to one of the project's services with the
-// headers that all have: the key always, the user's token only in a user's
-// session. path is escaped and begins with a slash.
-func (c *Client) serviceRequest(ctx context.Context, s Session, method, path string, content []byte) (*http.Request, error) {
-	if !s.anon && s.token.IsZero() {
-		return nil, fault.Wrap(egress.ErrUnsent, fault.Internal, "", "Something went wrong on our side. Try again; if it stays, send us the request id.")
-	}
-	var reader io.Reader
-	if method != http.MethodGet {
-		reader = bytes.NewReader(content)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, s.project.APIOrigin+path, reader)
-	if err != nil {
-		// The parser's error repeats the address, which holds what a user typed.
-		return nil, unsent(fault.Invalid, "bad_request", "The request cannot be sent to the project.")
-	}
-	c.common(req.Header)
-	req.Header["Apikey"] = []string{s.project.PublishableKey}
-	if !s.anon {
-		req.Header["Authorization"] = []string{"Bearer " + s.token.Reveal()}
 	}
 	return req, nil
 }

@@ -88,23 +88,23 @@ func (c *Client) DataAPIReachable(ctx context.Context, p Project) error {
 	return fault.Wrap(e, fault.Unavailable, "data_api_unavailable", "The project's Data API answers with an error (%d). Check that the project is running.", e.Status).WithRetryAfter(e.RetryAfter)
 }
 
-// dataRequest builds a request with exactly the headers every data request
-// has: the key always, the user's token only in a user's session.
+// dataRequest builds a request to the Data API; rest is what follows /rest/v1/,
+// query included.
 func (c *Client) dataRequest(ctx context.Context, s Session, method, rest string, body []byte) (*http.Request, error) {
+	return c.serviceRequest(ctx, s, method, "/rest/v1/"+rest, body)
+}
+
+// serviceRequest builds a request to one of the project's services with the
+// headers that all have: the key always, the user's token only in a user's
+// session. path is escaped and begins with a slash; it may have a query.
+func (c *Client) serviceRequest(ctx context.Context, s Session, method, path string, content []byte) (*http.Request, error) {
 	if !s.anon && s.token.IsZero() {
-		return nil, fault.New(fault.Internal, "", "Something went wrong on our side. Try again; if it stays, send us the request id.")
+		return nil, fault.Wrap(egress.ErrUnsent, fault.Internal, "", "Something went wrong on our side. Try again; if it stays, send us the request id.")
 	}
-	var req *http.Request
-	var err error
-	address := s.project.APIOrigin + "/rest/v1/" + rest
-	if body == nil {
-		req, err = http.NewRequestWithContext(ctx, method, address, nil)
-	} else {
-		req, err = http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
-	}
+	req, err := http.NewRequestWithContext(ctx, method, s.project.APIOrigin+path, bytes.NewReader(content))
 	if err != nil {
 		// The parser's error repeats the address, which holds what a user typed.
-		return nil, fault.New(fault.Invalid, "bad_request", "The request cannot be sent to the project.")
+		return nil, unsent(fault.Invalid, "bad_request", "The request cannot be sent to the project.")
 	}
 	c.common(req.Header)
 	req.Header["Apikey"] = []string{s.project.PublishableKey}
