@@ -108,6 +108,9 @@ func fileOf(example string) (string, error) {
 	)
 	key, _, _ := strings.Cut(example, ":")
 	inTool := "    " + strings.ReplaceAll(strings.TrimSpace(example), "\n", "\n    ") + "\n"
+	if strings.HasPrefix(strings.TrimSpace(example), "- ") {
+		return head + access + "tools:\n" + example, nil
+	}
 	switch key {
 	case "version":
 		return example, nil

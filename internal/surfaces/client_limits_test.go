@@ -100,3 +100,29 @@ func TestPageOfClientsListsTheLimits(t *testing.T) {
 		t.Errorf("the page lists\n%s\nwant\n%s", strings.Join(rows, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+func TestPageOfClientsListsWhatTheyDoWithAuthoredSchemas(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/client-compatibility.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n### Authored schemas\n")
+	if !found {
+		t.Fatal("there is no section Authored schemas")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var rows, want []string
+	for _, m := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(section, -1)[1:] {
+		rows = append(rows, strings.Join(m[1:], "|"))
+	}
+	for _, l := range AuthoredLimits() {
+		want = append(want, strings.Join([]string{l.Client, l.Of, l.Beyond}, "|"))
+		if !strings.Contains(string(page), "\n| "+l.Client+" | ") {
+			t.Errorf("%s is not in the table of clients", l.Client)
+		}
+	}
+	if strings.Join(rows, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the page lists\n%s\nwant\n%s", strings.Join(rows, "\n"), strings.Join(want, "\n"))
+	}
+}

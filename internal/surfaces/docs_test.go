@@ -65,6 +65,7 @@ func TestSurfaceFilePageShowsEveryKey(t *testing.T) {
 	for _, k := range []keys{
 		fileKeys, accessKeys, introspectionKeys, functionKeys, publicKeys, scopesFromKeys, requiredRolesKeys, allowKeys, tableKeys, rpcKeys,
 		filterKeys, orderKeys, limitKeys, searchKeys, embedKeys, writeKeys, setKeys, guidanceKeys, operationKeys, annotationKeys, argumentKeys, inputKeys, propertyKeys,
+		edgeKeys, storageKeys, questionKeys, fileOperations, schemaKeys,
 	} {
 		for _, key := range k.known {
 			if !regexp.MustCompile(`(?m)(^|[\s{,])` + regexp.QuoteMeta(key) + `:`).MatchString(examples) {

@@ -230,11 +230,14 @@ func TestSurfaceFilePageAgreesWithTheSchema(t *testing.T) {
 	tools := schema["properties"].(map[string]any)["tools"].(map[string]any)["items"].(map[string]any)["anyOf"].([]any)
 	// Told of once, for all of them.
 	elsewhere := map[string][]string{
-		"The file": {"access", "tools"}, "access": {"visible", "allow", "public"}, "A table tool": {"visible", "allow", "write"},
-		"An rpc tool": {"scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget", "arguments", "input"},
+		"The file": {"access", "tools"}, "access": {"visible", "allow", "public"}, "A table tool": {"visible", "allow", "write", "confirm", "questions"},
+		"A function tool": {"scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget", "input", "output", "questions", "confirm"},
+		"A storage tool":  {"scopes", "visible", "allow", "permission", "aal", "meta", "public", "guidance", "budget", "confirm"},
+		"An rpc tool":     {"confirm", "questions", "scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget", "arguments", "input"},
 	}
 	for heading, schema := range map[string]any{
 		"The file": schema, "access": schema["properties"].(map[string]any)["access"], "A table tool": tools[0], "An rpc tool": tools[1],
+		"A function tool": tools[2], "A storage tool": tools[3],
 	} {
 		rows := pageKeys(t, page, heading)
 		object := schema.(map[string]any)
