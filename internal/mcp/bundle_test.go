@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -465,6 +466,12 @@ func modern(method, name, params string) request {
 
 func (q request) as(token string) request {
 	q.token = token
+	return q
+}
+
+// named sets Mcp-Name, wrapped: any text can be one.
+func (q request) named(name string) request {
+	q.header["Mcp-Name"] = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
 	return q
 }
 
