@@ -38,7 +38,7 @@ func snapshot(t *testing.T) *surfaces.Snapshot {
 func TestSurfaceFilesHaveNoProblemAtAll(t *testing.T) {
 	t.Parallel()
 	snap := snapshot(t)
-	for _, name := range []string{"main", "reports", "desk"} {
+	for _, name := range []string{"main", "reports", "desk", "assistant"} {
 		file, err := crm.SurfaceFile(name)
 		if err != nil {
 			t.Fatal(err)
