@@ -23,7 +23,7 @@ import (
 
 const (
 	maxFunctionBytes = 4 << 20 // of an answer, or of all events of a stream
-	functionGrace    = 2       // seconds after the deadline, for an answer that was under way
+	functionGrace    = 3       // seconds after the deadline until the answer is given up, whatever the way there says
 )
 
 // acceptAnswers is every form of answer that is understood, the one that says

@@ -111,9 +111,11 @@ func TestField51_StreamsCannotBeKeptBack(t *testing.T) {
 		stop := s.keepAlive()
 		time.Sleep(keepAlive - time.Second)
 		synctest.Wait()
-		if w.Body.Len() != 0 || w.Header().Get("Content-Type") != "" {
+		s.mu.Lock()
+		if s.begun || w.Body.Len() != 0 {
 			t.Error("begun before anything was to be said")
 		}
+		s.mu.Unlock()
 		time.Sleep(105 * time.Second) // beyond the patience of proxies
 		synctest.Wait()
 		stop()
