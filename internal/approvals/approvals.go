@@ -33,7 +33,7 @@ const (
 	MaxPending = 20
 
 	// MaxArguments bounds the arguments that a page shows, in bytes.
-	MaxArguments = 64 << 10
+	MaxArguments = 16 << 10
 
 	// Path is where the pages are, below the pages URL.
 	Path = "/connect/approvals/"

@@ -110,7 +110,7 @@ func (s *Service) put(ctx context.Context, q *db.Queries, c Call, caller, call [
 	}
 	pending := func() (Answer, error) {
 		row, err := q.PendingApproval(ctx, db.PendingApprovalParams{OrganizationID: org, Caller: caller, Call: call, Now: now})
-		return Answer{State: Pending, URL: s.url(row.ID), Until: row.ExpiresAt}, err
+		return Answer{State: Pending, URL: s.url(row.ID), Until: row.ExpiresAt.UTC()}, err
 	}
 	if waiting >= MaxPending {
 		answer, err := pending()
@@ -153,8 +153,8 @@ func newID() string {
 	return strings.ToLower(encoding.EncodeToString(b))
 }
 
-// isID reports whether a text can be what newID made, so that nothing else is
-// looked up.
-func isID(text string) bool {
+// IsName reports whether a text can be the name of an approval, so that nothing
+// else is looked up.
+func IsName(text string) bool {
 	return len(text) == 32 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }

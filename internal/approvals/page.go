@@ -44,7 +44,7 @@ func Unknown(cause error) *fault.Error {
 // Find says where the page of an address belongs. Errors: Unknown,
 // fault.Unavailable.
 func (s *Service) Find(ctx context.Context, name string) (Place, error) {
-	if !isID(name) {
+	if !IsName(name) {
 		return Place{}, Unknown(nil)
 	}
 	var row db.FindApprovalRow

@@ -59,7 +59,7 @@ func (s *site) authorize(c echo.Context) error {
 	if err := s.Bridge.Recognize(ctx, in, who); err != nil {
 		return err
 	}
-	return go303(c, onward(in))
+	return go303(c, s.onward(c, in))
 }
 
 // authorizeByForm turns a form into an address: a form that another site sends

@@ -21,6 +21,7 @@
 //	callback.go   back from the project, a provider or a mail
 //	consent.go    the question and its answer
 //	apps.go       Connected apps
+//	approvals.go  calls that wait for their person's word
 package connect
 
 import (
@@ -33,6 +34,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chumbo-dev/chumbo/internal/approvals"
 	"github.com/chumbo-dev/chumbo/internal/id"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/internal/seal"
@@ -79,6 +81,16 @@ type Bridge interface {
 
 var _ Bridge = (*bridge.Service)(nil)
 
+// Approvals are the calls that wait for a person's word. *approvals.Service is
+// one.
+type Approvals interface {
+	Find(ctx context.Context, name string) (approvals.Place, error)
+	Request(ctx context.Context, at approvals.Place, who approvals.Person) (*approvals.Request, error)
+	Decide(ctx context.Context, at approvals.Place, who approvals.Person, approve bool) (bool, error)
+}
+
+var _ Approvals = (*approvals.Service)(nil)
+
 // Directory finds the surface that an address of a page names.
 // *tenants.Directory is one.
 type Directory interface {
@@ -88,6 +100,7 @@ type Directory interface {
 // Config is what the pages stand on. All of it is required.
 type Config struct {
 	Bridge    Bridge
+	Approvals Approvals
 	Directory Directory
 	Hosts     tenants.Hosts // which host a request is for, and whose word about client addresses counts
 	Keys      *seal.Keyset  // what forms carry is made with it
@@ -99,7 +112,7 @@ type Config struct {
 // New returns the handler of everything under /connect/, on every host: which
 // host it is decides what is there. Mount it with the path left as it is.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Bridge == nil || cfg.Directory == nil || cfg.Keys == nil || cfg.Logger == nil || cfg.Now == nil || cfg.PagesURL == "" || cfg.Hosts.PublicURL == "" {
+	if cfg.Bridge == nil || cfg.Approvals == nil || cfg.Directory == nil || cfg.Keys == nil || cfg.Logger == nil || cfg.Now == nil || cfg.PagesURL == "" || cfg.Hosts.PublicURL == "" {
 		return nil, errors.New("connect: every part of its configuration is required")
 	}
 	cfg.PagesURL = strings.TrimRight(cfg.PagesURL, "/")

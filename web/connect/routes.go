@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/chumbo-dev/chumbo/internal/approvals"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 )
 
@@ -18,6 +19,7 @@ const (
 	consentPath   = "/connect/consent/"
 	completePath  = "/connect/complete/"
 	appsPath      = "/connect/apps/"
+	approvalPath  = approvals.Path
 )
 
 // handler chooses the router by the host, and stands before both.
@@ -66,6 +68,9 @@ func (s *site) pages() *echo.Echo {
 	e.POST(appsPath+":ref/grants/:grant/revoke", s.visited(s.revoke))
 	e.POST(appsPath+":ref/grants/:grant/narrow", s.visited(s.narrow))
 	e.POST(appsPath+":ref/grants/:grant/widen", s.visited(s.widen))
+
+	e.GET(approvalPath+":approval", s.approval)
+	e.POST(approvalPath+":approval", s.decideApproval)
 	return e
 }
 
@@ -93,8 +98,11 @@ func consentAt(in *bridge.SignIn) string { return consentPath + plainID(in.ID) }
 func appsAt(ref string) string { return appsPath + ref }
 
 // onward is where a person goes who has signed in.
-func onward(in *bridge.SignIn) string {
+func (s *site) onward(c echo.Context, in *bridge.SignIn) string {
 	if in.Purpose == bridge.PurposeApps {
+		if to := s.backToApproval(c, in); to != "" {
+			return to
+		}
 		return appsAt(in.Endpoint.Resource.Ref)
 	}
 	return consentAt(in)

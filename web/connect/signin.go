@@ -28,7 +28,7 @@ func (s *site) signIn(c echo.Context, in *bridge.SignIn) error {
 	ways := c.QueryParam("ways")
 	switch {
 	case in.Person != nil:
-		return go303(c, onward(in))
+		return go303(c, s.onward(c, in))
 	case in.Factor:
 		return s.showFactor(c, in, web.Form{}, 200)
 	case in.Email != "" && ways != waysOther:
@@ -69,6 +69,7 @@ func (s *site) ask(c echo.Context, in *bridge.SignIn, form web.Form) web.EndUser
 	if in.Client != nil {
 		ask.Client = clientName(in.Client)
 	}
+	ask.Approval = s.approvalAfter(c, in) != ""
 	return ask
 }
 
@@ -141,7 +142,7 @@ func (s *site) cancelAt(in *bridge.SignIn) string {
 // startProvider sends the browser to a social provider.
 func (s *site) startProvider(c echo.Context, in *bridge.SignIn) error {
 	if in.Person != nil {
-		return go303(c, onward(in))
+		return go303(c, s.onward(c, in))
 	}
 	to, err := s.Bridge.StartProvider(c.Request().Context(), in, c.Param("provider"))
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *site) arrived(c echo.Context, in *bridge.SignIn, who *bridge.Person) er
 	if in.Purpose == bridge.PurposeApps {
 		s.clearCookie(c, signInName(in.ID))
 	}
-	return go303(c, onward(in))
+	return go303(c, s.onward(c, in))
 }
 
 // again forgets who signed in, here and on this browser.

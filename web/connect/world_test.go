@@ -31,6 +31,7 @@ const pagesURL = "https://pages.example.test"
 type stage struct {
 	handler http.Handler
 	bridge  *fakeBridge
+	waiting *fakeApprovals
 	acme    *tenants.Endpoint
 	globex  *tenants.Endpoint
 	log     *logBook
@@ -62,13 +63,13 @@ func newStageAt(t testing.TB, pages string) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := &stage{bridge: newFake(), acme: endpointOf("acme", "Acme CRM", "acme-ref"), globex: endpointOf("globex", "Globex", "globex-ref"), log: &logBook{}}
+	st := &stage{bridge: newFake(), waiting: &fakeApprovals{calls: map[string]*fakeWaiting{}}, acme: endpointOf("acme", "Acme CRM", "acme-ref"), globex: endpointOf("globex", "Globex", "globex-ref"), log: &logBook{}}
 	st.bridge.question = bridge.Question{ClientName: "Claude", Lifetimes: []time.Duration{90 * 24 * time.Hour, 24 * time.Hour},
 		Reads: []bridge.QuestionTool{{Title: "List customers", Description: "Lists customers. Page by page."}}, Writes: []bridge.QuestionTool{{Title: "Delete a customer", Destructive: true}}}
 	direct := endpointOf("direct", "Direct", "direct-ref")
 	direct.Access.Authorization = surfaces.AuthorizationDirect
 	st.handler, err = connect.New(connect.Config{
-		Bridge: st.bridge, Directory: fakeDirectory{"acme-ref": st.acme, "globex-ref": st.globex, "direct-ref": direct},
+		Bridge: st.bridge, Approvals: st.waiting, Directory: fakeDirectory{"acme-ref": st.acme, "globex-ref": st.globex, "direct-ref": direct},
 		Hosts: tenants.Hosts{PublicURL: "https://mcp.example.test", SurfaceDomain: "apps.example.test", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}, Keys: keys,
 		Logger: slog.New(slog.NewJSONHandler(st.log, nil)), Now: time.Now, PagesURL: pages,
 	})
