@@ -35,7 +35,7 @@ func appendParamHeaders(list []paramHeader, schema token, path []string) []param
 		return list
 	}
 	for _, f := range members(properties, 0) {
-		property := token(properties[f.start:f.end])
+		property := properties[f.start:f.end]
 		if len(property) == 0 || property[0] != '{' {
 			continue
 		}

@@ -168,7 +168,7 @@ func TestAliceAndBobHaveTheirOwnFilesAndFunctionsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func (b *bundle) tells(tool, word string) error {
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil || res.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(word)) || len(body) > 64<<10 {
-		return fmt.Errorf("%s: %d %v %s", tool, res.StatusCode, err, body)
+		return fmt.Errorf("%s: %d %s: %w", tool, res.StatusCode, body, err)
 	}
 	return nil
 }
@@ -305,7 +305,7 @@ func (b *bundle) leaves() error {
 	_, err = io.ReadFull(res.Body, heard)
 	_ = res.Body.Close()
 	if err != nil || res.Header.Get("Content-Type") != mediaEvents {
-		return fmt.Errorf("endless: %s %v", heard, err)
+		return fmt.Errorf("endless: %s: %w", heard, err)
 	}
 	return nil
 }

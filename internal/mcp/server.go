@@ -227,7 +227,7 @@ func declaredKinds(compiled *surfaces.Compiled) *mcp.ServerCapabilities {
 		kinds.Tools = &mcp.ToolCapabilities{ListChanged: true}
 	}
 	if slices.ContainsFunc(compiled.Tools, func(t surfaces.Tool) bool { return t.Function != nil && t.Function.Stream }) {
-		kinds.Logging = &mcp.LoggingCapabilities{}
+		kinds.Logging = &mcp.LoggingCapabilities{} //nolint:staticcheck // for versions that have it
 	}
 	if len(compiled.Resources) > 0 {
 		kinds.Resources = &mcp.ResourceCapabilities{ListChanged: true}
