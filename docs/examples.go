@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,11 +26,32 @@ type Example struct {
 // String says where the example stands.
 func (e Example) String() string { return fmt.Sprintf("docs/%s:%d", e.Page, e.Line) }
 
-// Call is a call of a tool as a client sends it.
+// Call is a call as a client sends it: of a tool by Name, of a prompt by Prompt,
+// a read of URI, or what Argument of Ref is suggested.
 type Call struct {
 	Name      string          `json:"name"`
+	Prompt    string          `json:"prompt"`
 	Arguments json.RawMessage `json:"arguments"`
+	URI       string          `json:"uri"`
+	Ref       json.RawMessage `json:"ref"`
+	Argument  json.RawMessage `json:"argument"`
 }
+
+// Request is the call's method and parameters.
+func (c Call) Request() (method string, params map[string]any) {
+	switch {
+	case c.Prompt != "":
+		return "prompts/get", map[string]any{"name": c.Prompt, "arguments": c.Arguments}
+	case c.URI != "":
+		return "resources/read", map[string]any{"uri": c.URI}
+	case len(c.Ref) > 0:
+		return "completion/complete", map[string]any{"ref": c.Ref, "argument": c.Argument}
+	}
+	return "tools/call", map[string]any{"name": c.Name, "arguments": c.Arguments}
+}
+
+// callBegins are how the lines of a block of calls begin.
+var callBegins = []string{`{ "name":`, `{ "prompt":`, `{ "uri":`, `{ "ref":`}
 
 // block finds fenced blocks, also where they are indented as part of a list.
 var block = regexp.MustCompile("(?ms)^([ ]*)```(ya?ml|json)\n(.*?)^[ ]*```$")
@@ -84,7 +106,7 @@ func ExamplesOf(page, text string) ([]Example, error) {
 }
 
 func callsOf(text string) ([]Call, error) {
-	if !strings.HasPrefix(text, `{ "name":`) {
+	if !slices.ContainsFunc(callBegins, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
 		return nil, nil
 	}
 	var calls []Call
@@ -120,7 +142,7 @@ func fileOf(example string) (string, error) {
 			greet += "    public: true\n"
 		}
 		return head + example + greet, nil
-	case "tools", "context", "authorizer":
+	case "tools", "context", "authorizer", "resources", "prompts":
 		return head + access + example, nil
 	case "filters", "search", "order", "embed", "result":
 		return head + access + table + inTool, nil

@@ -120,7 +120,7 @@ func TestDiffClassesWhatAFileChangesForClients(t *testing.T) {
 		},
 		"a tool needs another scope": {
 			[]string{"    scopes: [email]\n", "    scopes: [email, profile]\n"},
-			[]string{"breaks archive: needs the scope profile now; who does not have it no longer sees the tool"}, []string{"safe archive: no longer needs the scope profile"},
+			[]string{"breaks archive: needs the scope profile now; who does not have it no longer sees it"}, []string{"safe archive: no longer needs the scope profile"},
 		},
 		"a column goes": {
 			[]string{"[id, name, status, visits, updated_at]", "[id, name, status, updated_at]"},

@@ -66,6 +66,8 @@ func TestSurfaceFilePageShowsEveryKey(t *testing.T) {
 		fileKeys, accessKeys, introspectionKeys, functionKeys, publicKeys, scopesFromKeys, requiredRolesKeys, allowKeys, tableKeys, rpcKeys,
 		filterKeys, orderKeys, limitKeys, searchKeys, embedKeys, writeKeys, setKeys, guidanceKeys, operationKeys, annotationKeys, argumentKeys, inputKeys, propertyKeys,
 		edgeKeys, storageKeys, questionKeys, fileOperations, schemaKeys,
+		resourceKeys["text"], resourceKeys["blob"], rowsKeys, resourceKeys["storage"], resourceKeys["function"], columnKeys,
+		promptKeys, promptFunctionKeys, promptArgumentKeys, messageKeys, imageKeys,
 	} {
 		for _, key := range k.known {
 			if !regexp.MustCompile(`(?m)(^|[\s{,])` + regexp.QuoteMeta(key) + `:`).MatchString(examples) {

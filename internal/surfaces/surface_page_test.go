@@ -228,9 +228,18 @@ func TestSurfaceFilePageAgreesWithTheSchema(t *testing.T) {
 	}
 	page, schema := string(raw), schemaOfFiles(t)
 	tools := schema["properties"].(map[string]any)["tools"].(map[string]any)["items"].(map[string]any)["anyOf"].([]any)
+	// kinds are the keys of all kinds of an entry, of which uri or prompt is needed.
+	kinds := func(list, needed string) any {
+		properties := map[string]any{}
+		for _, kind := range schema["properties"].(map[string]any)[list].(map[string]any)["items"].(map[string]any)["anyOf"].([]any) {
+			maps.Copy(properties, kind.(map[string]any)["properties"].(map[string]any))
+		}
+		return map[string]any{"properties": properties, "required": []any{needed}}
+	}
 	// Told of once, for all of them.
 	elsewhere := map[string][]string{
-		"The file": {"access", "tools"}, "access": {"visible", "allow", "public"}, "A table tool": {"visible", "allow", "write", "confirm", "questions"},
+		"The file": {"access", "tools", "resources", "prompts"}, "A resource": {"scopes", "visible", "allow", "permission", "aal", "meta", "public", "complete", "timeout", "asks"},
+		"A prompt": {"scopes", "visible", "allow", "permission", "aal", "meta", "public", "timeout", "asks"}, "access": {"visible", "allow", "public"}, "A table tool": {"visible", "allow", "write", "confirm", "questions"},
 		"A function tool": {"scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget", "input", "output", "questions", "confirm"},
 		"A storage tool":  {"scopes", "visible", "allow", "permission", "aal", "meta", "public", "guidance", "budget", "confirm"},
 		"An rpc tool":     {"confirm", "questions", "scopes", "visible", "allow", "permission", "aal", "meta", "public", "result", "template", "guidance", "budget", "arguments", "input"},
@@ -238,6 +247,7 @@ func TestSurfaceFilePageAgreesWithTheSchema(t *testing.T) {
 	for heading, schema := range map[string]any{
 		"The file": schema, "access": schema["properties"].(map[string]any)["access"], "A table tool": tools[0], "An rpc tool": tools[1],
 		"A function tool": tools[2], "A storage tool": tools[3],
+		"A resource": kinds("resources", "uri"), "A prompt": kinds("prompts", "prompt"),
 	} {
 		rows := pageKeys(t, page, heading)
 		object := schema.(map[string]any)
