@@ -306,7 +306,7 @@ func (m *mcpAnswer) readRequests(value token) error {
 	}
 	asked := []byte{'{'}
 	for _, f := range members(value, 0) { // written anew: the SDK fails on what is no object, and on params left out
-		request := token(value[f.start:f.end])
+		request := value[f.start:f.end]
 		params := memberOf(request, "params")
 		switch {
 		case params == nil:

@@ -14,7 +14,7 @@ func (m *mcpAnswer) readContents(value token, uri string) (*mcp.ResourceContents
 	c := &mcp.ResourceContents{URI: uri}
 	text, blob := false, false
 	for _, f := range members(value, 0) {
-		part := token(value[f.start:f.end])
+		part := value[f.start:f.end]
 		var err error
 		switch f.key {
 		case "uri":

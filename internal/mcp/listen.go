@@ -185,10 +185,7 @@ func (x *exchange) listen(c *call, m *message) {
 		x.challenge(c.endpoint, revokedChallenge(c.endpoint))
 		return
 	}
-	h := x.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-cache, no-transform")
-	h.Set("X-Accel-Buffering", "no")
+	streamHeaders(x.w.Header())
 	x.w.WriteHeader(http.StatusOK)
 	s := &stream{w: x.w, control: http.NewResponseController(x.w), id: m.id}
 	life := listenLife

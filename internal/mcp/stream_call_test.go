@@ -205,6 +205,53 @@ func TestStreamedCallsKeepTheirStatusUntilTheyBegin(t *testing.T) {
 	}
 }
 
+func TestOfficialClientHearsHowACallGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions() {
+		b := streamBundle(t, toldAndDone)
+		heard := make(chan string, 16)
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+				heard <- fmt.Sprint(req.Params.Progress, " ", req.Params.ProgressToken)
+			},
+		})
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint: b.server.URL + "/acme/mcp", HTTPClient: b.signedIn("alice"), DisableStandaloneSSE: true, MaxRetries: -1,
+		}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		params := &mcp.CallToolParams{Name: "announce", Arguments: map[string]any{}}
+		params.SetProgressToken("mine")
+		res, err := session.CallTool(t.Context(), params)
+		if err != nil || res.IsError || res.Content[0].(*mcp.TextContent).Text != "done" {
+			t.Errorf("%s: %+v %v", version, res, err)
+		}
+		for _, want := range []string{"0 mine", "50.5 mine"} {
+			if got := <-heard; got != want {
+				t.Errorf("%s: heard %q, want %q", version, got, want)
+			}
+		}
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestALogLevelCanBeSetAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := streamBundle(t, toldAndDone)
+	for _, version := range []string{version20250326, version20250618, version20251125} {
+		if body := bodyOf(t, b.send(legacy(version, "logging/setLevel", `{"level":"error"}`).as("alice"))); body != `{"jsonrpc":"2.0","id":7,"result":{}}` {
+			t.Errorf("%s: %s", version, body)
+		}
+		hello := bodyOf(t, b.send(legacy(version, "initialize", `{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`).as("alice")))
+		if !strings.Contains(hello, `"logging":{}`) {
+			t.Errorf("%s: %s", version, hello)
+		}
+	}
+}
+
 // brokenWriter fails after the first write, like a client that reads no more.
 type brokenWriter struct {
 	http.ResponseWriter
