@@ -50,7 +50,7 @@ func (a *api) putFile(c echo.Context) error {
 	}
 	return writeJSON(c, http.StatusOK, fileAnswer{
 		Accepted: plan.Compiled != nil, Kept: !dryRun, Live: plan.Same, Digest: plan.Digest,
-		Problems: list(plan.Problems), Tools: toolsOf(plan.Compiled),
+		Problems: list(plan.Problems), Tools: toolsOf(plan.Compiled), Resources: resourcesOf(plan.Compiled), Prompts: promptsOf(plan.Compiled),
 	})
 }
 

@@ -72,6 +72,65 @@ func toolsOf(c *surfaces.Compiled) []toolJSON {
 	return tools
 }
 
+type resourceJSON struct {
+	URI         string   `json:"uri"`      // or its template
+	Template    bool     `json:"template"` // uri has variables
+	Name        string   `json:"name"`
+	Title       string   `json:"title"`
+	Description string   `json:"description,omitempty"`
+	MIMEType    string   `json:"mime_type,omitempty"` // absent: as what is read says
+	Scopes      []string `json:"scopes,omitempty"`
+	Public      bool     `json:"public,omitempty"`
+}
+
+func resourcesOf(c *surfaces.Compiled) []resourceJSON {
+	var resources []resourceJSON
+	if c == nil {
+		return nil
+	}
+	for i := range c.Resources {
+		r := &c.Resources[i]
+		resources = append(resources, resourceJSON{
+			URI: r.URI, Template: len(r.Variables) > 0, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIMEType,
+			Scopes: r.Scopes, Public: r.Public,
+		})
+	}
+	return resources
+}
+
+type promptJSON struct {
+	Name        string               `json:"name"`
+	Title       string               `json:"title"`
+	Description string               `json:"description,omitempty"`
+	Arguments   []promptArgumentJSON `json:"arguments"`
+	Scopes      []string             `json:"scopes,omitempty"`
+	Public      bool                 `json:"public,omitempty"`
+}
+
+type promptArgumentJSON struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required"`
+	Schema      any    `json:"schema"` // of its value; clients send text
+}
+
+func promptsOf(c *surfaces.Compiled) []promptJSON {
+	var prompts []promptJSON
+	if c == nil {
+		return nil
+	}
+	for i := range c.Prompts {
+		p := &c.Prompts[i]
+		prompt := promptJSON{Name: p.Name, Title: p.Title, Description: p.Description, Arguments: []promptArgumentJSON{}, Scopes: p.Scopes, Public: p.Public}
+		for _, a := range p.Arguments {
+			prompt.Arguments = append(prompt.Arguments, promptArgumentJSON{Name: a.Name, Title: a.Title, Description: a.Description, Required: a.Required, Schema: a.Schema})
+		}
+		prompts = append(prompts, prompt)
+	}
+	return prompts
+}
+
 type fileAnswer struct {
 	Accepted bool               `json:"accepted"` // no problem stops publishing
 	Kept     bool               `json:"kept"`     // as the surface's draft
@@ -79,6 +138,9 @@ type fileAnswer struct {
 	Digest   string             `json:"digest,omitempty"`
 	Problems []surfaces.Problem `json:"problems"`
 	Tools    []toolJSON         `json:"tools"`
+
+	Resources []resourceJSON `json:"resources,omitempty"`
+	Prompts   []promptJSON   `json:"prompts,omitempty"`
 }
 
 type storedFileAnswer struct {
@@ -108,13 +170,16 @@ type planAnswer struct {
 	Problems []surfaces.Problem   `json:"problems"`
 	Tools    []toolJSON           `json:"tools"`
 	Weight   int                  `json:"weight"` // of all tools
+
+	Resources []resourceJSON `json:"resources,omitempty"`
+	Prompts   []promptJSON   `json:"prompts,omitempty"`
 }
 
 func planOf(p surfaces.Plan) planAnswer {
 	answer := planAnswer{
 		Accepted: p.Compiled != nil, Digest: p.Digest, Same: p.Same, Again: p.Again, Class: p.Class, Changes: list(p.Changes),
 		Lines: list(p.Lines), Findings: list(p.Findings), Blocking: []string{}, Pinned: p.Pinned,
-		Problems: list(p.Problems), Tools: toolsOf(p.Compiled),
+		Problems: list(p.Problems), Tools: toolsOf(p.Compiled), Resources: resourcesOf(p.Compiled), Prompts: promptsOf(p.Compiled),
 	}
 	for _, f := range p.Blocking {
 		answer.Blocking = append(answer.Blocking, f.ID)

@@ -32,6 +32,12 @@ func connectPage(pagesURL string, log *slog.Logger) http.Handler {
 				Title: tool.Title, Description: tool.Description, ReadOnly: tool.Annotations.ReadOnly, Destructive: tool.Annotations.Destructive,
 			})
 		}
+		for _, one := range mcp.ResourcesOf(r.Context()) {
+			page.Tools = append(page.Tools, web.ConnectTool{Title: one.Title, Description: one.Description, ReadOnly: true})
+		}
+		for _, p := range mcp.PromptsOf(r.Context()) {
+			page.Prompts = append(page.Prompts, web.ConnectTool{Title: p.Title, Description: p.Description, ReadOnly: true})
+		}
 		if err := web.WritePage(r.Context(), w, http.StatusOK, web.Connect(page)); err != nil {
 			log.WarnContext(r.Context(), "write connect page", "error", err)
 		}

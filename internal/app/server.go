@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -179,7 +178,7 @@ func (s *Server) wire(ctx context.Context, keys *seal.Keyset, opt Options) error
 		return err
 	}
 	pages, err := dashboard.New(dashboard.Config{
-		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: reader, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Introspection: open.issuers, Connections: reader, Hosts: hosts, Preview: func(c *surfaces.Compiled) []json.RawMessage { return mcp.PreviewOf(c).Tools },
+		Tenants: s.Tenants, Surfaces: s.Surfaces, Builders: work, Usage: reader, Bridge: s.bridge, Keys: open.keys, Clients: open.clients, Introspection: open.issuers, Connections: reader, Hosts: hosts, Preview: func(c *surfaces.Compiled) dashboard.Preview { return dashboard.Preview(mcp.PreviewOf(c)) },
 		Logger: s.log, Version: opt.Version, Now: now,
 	})
 	if err != nil {

@@ -47,21 +47,21 @@ overridden: --override <finding>=<reason>. The reason is kept with the revision.
 
 // pushed is what --json says of one surface.
 type pushed struct {
-	Surface   string               `json:"surface"`
-	File      string               `json:"file"`
-	Outcome   string               `json:"outcome"` // published, unchanged, planned, refused, not_tried
-	Revision  int                  `json:"revision,omitempty"`
-	Digest    string               `json:"digest,omitempty"`
-	Class     surfaces.ChangeClass `json:"class,omitempty"`
-	Changes   []surfaces.Change    `json:"changes,omitempty"`
-	Lines     []surfaces.Line      `json:"lines,omitempty"`
-	Findings  []surfaces.Finding   `json:"findings,omitempty"`
-	Blocking  []string             `json:"blocking,omitempty"`
-	Live      *revisionName        `json:"live,omitempty"`
-	URLs      []string             `json:"urls,omitempty"`
-	Problems  []problemLine        `json:"problems"`
-	Tools     []toolPreview        `json:"tools,omitempty"`
-	Notes     []string             `json:"notes,omitempty"`
+	Surface  string               `json:"surface"`
+	File     string               `json:"file"`
+	Outcome  string               `json:"outcome"` // published, unchanged, planned, refused, not_tried
+	Revision int                  `json:"revision,omitempty"`
+	Digest   string               `json:"digest,omitempty"`
+	Class    surfaces.ChangeClass `json:"class,omitempty"`
+	Changes  []surfaces.Change    `json:"changes,omitempty"`
+	Lines    []surfaces.Line      `json:"lines,omitempty"`
+	Findings []surfaces.Finding   `json:"findings,omitempty"`
+	Blocking []string             `json:"blocking,omitempty"`
+	Live     *revisionName        `json:"live,omitempty"`
+	URLs     []string             `json:"urls,omitempty"`
+	Problems []problemLine        `json:"problems"`
+	declared
+	Notes     []string `json:"notes,omitempty"`
 	overrides []surfaces.Override
 	text      string
 }
@@ -211,7 +211,7 @@ func (s *session) planFile(ctx context.Context, w *workplace, r *pushed, f pushF
 
 func (r *pushed) take(p planAnswer, text string) {
 	r.text, r.Digest, r.Class, r.Changes, r.Lines = text, p.Digest, p.Class, p.Changes, p.Lines
-	r.Findings, r.Blocking, r.Live, r.Problems, r.Tools = p.Findings, p.Blocking, p.Live, p.Problems, p.Tools
+	r.Findings, r.Blocking, r.Live, r.Problems, r.declared = p.Findings, p.Blocking, p.Live, p.Problems, p.declared
 	if r.Problems == nil {
 		r.Problems = []problemLine{}
 	}
@@ -226,7 +226,7 @@ func (w *workplace) plan(ctx context.Context, surface, text string) (planAnswer,
 func (s *session) settle(ctx context.Context, w *workplace, r *pushed, f pushFlags) error {
 	switch {
 	case r.Outcome == outcomeUnchanged && f.dryRun:
-		s.printer.done(r.Surface, "%s: %s, is live already", r.File, counted(len(r.Tools), "tool"))
+		s.printer.done(r.Surface, "%s: %s, is live already", r.File, r.inWords())
 		r.Revision = r.Live.number()
 		return nil
 	case r.Outcome == outcomeUnchanged:
@@ -246,7 +246,7 @@ func (s *session) settle(ctx context.Context, w *workplace, r *pushed, f pushFla
 }
 
 func (s *session) showWouldPublish(r *pushed) {
-	status, text := "pass", fmt.Sprintf("%s: %s, would be published", r.File, counted(len(r.Tools), "tool"))
+	status, text := "pass", fmt.Sprintf("%s: %s, would be published", r.File, r.inWords())
 	fix := ""
 	if r.Class == surfaces.ChangeBreaks {
 		status, text, fix = "warn", text+" and breaks connected clients", "chumbo push "+r.Surface+" --yes"

@@ -26,7 +26,7 @@ func (s *session) showPlanned(r *pushed, plan planAnswer, whole bool) {
 	for _, t := range plan.Tools {
 		weight += t.Weight
 	}
-	text := "plan  " + r.File + ": " + counted(len(plan.Tools), "tool")
+	text := "plan  " + r.File + ": " + plan.inWords()
 	if weight > 0 {
 		text += fmt.Sprintf(", about %d tokens", weight)
 	}

@@ -94,6 +94,37 @@ type toolPreview struct {
 	Weight      int                  `json:"weight"` // about as many tokens
 }
 
+type resourcePreview struct {
+	URI      string `json:"uri"` // or its template
+	Template bool   `json:"template"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+}
+
+type promptPreview struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// declared is what a file declares.
+type declared struct {
+	Tools     []toolPreview     `json:"tools,omitempty"`
+	Resources []resourcePreview `json:"resources,omitempty"`
+	Prompts   []promptPreview   `json:"prompts,omitempty"`
+}
+
+// inWords counts what is declared: the tools, and of the rest what there is.
+func (d declared) inWords() string {
+	text := counted(len(d.Tools), "tool")
+	if n := len(d.Resources); n > 0 {
+		text += ", " + counted(n, "resource")
+	}
+	if n := len(d.Prompts); n > 0 {
+		text += ", " + counted(n, "prompt")
+	}
+	return text
+}
+
 type revisionName struct {
 	Number int    `json:"number"`
 	Digest string `json:"digest"`
@@ -113,7 +144,8 @@ type planAnswer struct {
 	Pinned   bool                 `json:"pinned"`
 	Live     *revisionName        `json:"live"`
 	Problems []problemLine        `json:"problems"`
-	Tools    []toolPreview        `json:"tools"`
+
+	declared
 }
 
 type revision struct {

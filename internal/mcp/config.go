@@ -158,8 +158,10 @@ type visitKey struct{}
 
 // visit is what the connect page is told of the surface it stands for.
 type visit struct {
-	endpoint *tenants.Endpoint
-	tools    []*surfaces.Tool
+	endpoint  *tenants.Endpoint
+	tools     []*surfaces.Tool
+	resources []*surfaces.Resource
+	prompts   []*surfaces.Prompt
 }
 
 // EndpointOf returns the surface whose URL the request of ctx was sent to. It
@@ -175,4 +177,16 @@ func EndpointOf(ctx context.Context) (*tenants.Endpoint, bool) {
 func ToolsOf(ctx context.Context) []*surfaces.Tool {
 	v, _ := ctx.Value(visitKey{}).(visit)
 	return v.tools
+}
+
+// ResourcesOf is ToolsOf for resources and resource templates.
+func ResourcesOf(ctx context.Context) []*surfaces.Resource {
+	v, _ := ctx.Value(visitKey{}).(visit)
+	return v.resources
+}
+
+// PromptsOf is ToolsOf for prompts.
+func PromptsOf(ctx context.Context) []*surfaces.Prompt {
+	v, _ := ctx.Value(visitKey{}).(visit)
+	return v.prompts
 }

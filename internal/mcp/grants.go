@@ -92,7 +92,7 @@ func (x *exchange) used(c *call, m *message, challenge *oauth.Challenge) {
 	if m.method == methodInitialize && c.caller.Key.Client != "" {
 		x.h.clients.put(c.caller.Key, m.client)
 	}
-	if challenge != nil || c.outcome.refused || m.method != methodCallTool && m.method != methodListTools {
+	if challenge != nil || c.outcome.refused || !isList(m.method) && m.method != methodCallTool && m.method != methodGetPrompt && m.method != methodReadResource {
 		return
 	}
 	info := m.client

@@ -147,6 +147,16 @@ func (x *exchange) connectPage(ep *tenants.Endpoint) {
 				v.tools = append(v.tools, t.spec)
 			}
 		}
+		for _, one := range revision.resources {
+			if one.visible == nil {
+				v.resources = append(v.resources, one.spec)
+			}
+		}
+		for _, p := range revision.promptOrder {
+			if p.visible == nil {
+				v.prompts = append(v.prompts, p.spec)
+			}
+		}
 	}
 	x.h.cfg.Connect.ServeHTTP(x.w, x.r.WithContext(context.WithValue(x.r.Context(), visitKey{}, v)))
 }

@@ -53,12 +53,19 @@ type Config struct {
 	// Connections tells the story of attempts to connect.
 	Connections Connections
 	Hosts       tenants.Hosts // PublicURL, and whose word about client addresses counts
-	// Preview lists a revision's tools as clients get them: the JSON of each,
-	// nil for one that would not be served.
-	Preview func(*surfaces.Compiled) []json.RawMessage
+	// Preview lists what a revision declares as clients get it.
+	Preview func(*surfaces.Compiled) Preview
 	Logger  *slog.Logger
 	Version string
 	Now     func() time.Time
+}
+
+// Preview is what clients list, in declared order: the JSON of each, nil for one
+// that would not be served.
+type Preview struct {
+	Tools     []json.RawMessage
+	Resources []json.RawMessage // and resource templates
+	Prompts   []json.RawMessage
 }
 
 // Bridge is what builders see and change of the bridge. *bridge.Service is one.

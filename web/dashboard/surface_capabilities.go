@@ -153,8 +153,15 @@ func (d *dashboard) preview(c echo.Context, head web.SurfaceHead, file string) (
 	if built.Compiled == nil {
 		return preview, nil
 	}
-	for i, raw := range d.Preview(built.Compiled) {
+	listed := d.Preview(built.Compiled)
+	for i, raw := range listed.Tools {
 		preview.Tools = append(preview.Tools, previewTool(&built.Compiled.Tools[i], raw))
+	}
+	for i, raw := range listed.Resources {
+		preview.Resources = append(preview.Resources, previewResource(&built.Compiled.Resources[i], raw))
+	}
+	for i, raw := range listed.Prompts {
+		preview.Prompts = append(preview.Prompts, previewPrompt(&built.Compiled.Prompts[i], raw))
 	}
 	return preview, nil
 }
@@ -167,4 +174,22 @@ func previewTool(declared *surfaces.Tool, raw json.RawMessage) web.PreviewTool {
 		t.Name, t.Title, t.Description, t.LeftOut = declared.Name, declared.Title, declared.Description, true
 	}
 	return t
+}
+
+// previewResource is previewTool for a resource.
+func previewResource(declared *surfaces.Resource, raw json.RawMessage) web.PreviewResource {
+	var r web.PreviewResource
+	if raw == nil || json.Unmarshal(raw, &r) != nil {
+		r.URI, r.Name, r.Title, r.Description, r.LeftOut = declared.URI, declared.Name, declared.Title, declared.Description, true
+	}
+	return r
+}
+
+// previewPrompt is previewTool for a prompt.
+func previewPrompt(declared *surfaces.Prompt, raw json.RawMessage) web.PreviewPrompt {
+	var p web.PreviewPrompt
+	if raw == nil || json.Unmarshal(raw, &p) != nil {
+		p.Name, p.Title, p.Description, p.LeftOut = declared.Name, declared.Title, declared.Description, true
+	}
+	return p
 }

@@ -163,7 +163,7 @@ func (s *surfaceStage) compose(t testing.TB, listener net.Listener) {
 	usage, err := events.NewReader(s.db.Store)
 	must(t, err)
 	handler, err := dashboard.New(dashboard.Config{
-		Tenants: s.tenants, Surfaces: s.surfaces, Builders: s.builders, Usage: usage, Bridge: people, Keys: callers, Clients: clients, Introspection: others, Connections: usage, Hosts: hosts, Preview: mcp.Preview,
+		Tenants: s.tenants, Surfaces: s.surfaces, Builders: s.builders, Usage: usage, Bridge: people, Keys: callers, Clients: clients, Introspection: others, Connections: usage, Hosts: hosts, Preview: func(c *surfaces.Compiled) dashboard.Preview { return dashboard.Preview(mcp.PreviewOf(c)) },
 		Logger: logger, Version: "test", Now: time.Now,
 	})
 	must(t, err)

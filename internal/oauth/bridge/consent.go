@@ -103,6 +103,11 @@ func (s *Service) Question(ctx context.Context, in *SignIn) (*Question, error) {
 			q.Writes = append(q.Writes, shown)
 		}
 	}
+	for i := range compiled.Resources {
+		if one := &compiled.Resources[i]; within(one.Scopes, in.Scopes) {
+			q.Reads = append(q.Reads, QuestionTool{Title: one.Title, Description: one.Description})
+		}
+	}
 	return q, nil
 }
 
