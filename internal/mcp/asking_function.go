@@ -125,6 +125,34 @@ func (a *asking) functionAsks(c *call, b binding, before keptState, requests mcp
 	return &asked{requests, state}, nil, nil
 }
 
+// foretold takes the answers that a call brought before it was asked anything,
+// and reports whether there is one that fits for each request. They count only
+// where the function keeps nothing between its rounds, as the protocol lets a
+// client answer without a state then; never for questions and confirmations of
+// the surface file.
+func (c *call) foretold(before keptState, requests mcp.InputRequestMap, kept string) bool {
+	if before.Stage != "" || kept != "" || len(requests) == 0 || c.brought.answers == nil {
+		return false
+	}
+	if n, ok := readable(requests); !ok || n.missing(c.client) != (needs{}) {
+		return false
+	}
+	results := map[string]json.RawMessage{}
+	for key, request := range requests {
+		reply := c.brought.replyTo(key)
+		if reply.misfits(request) != "" {
+			return false
+		}
+		results[key] = reply.raw
+	}
+	answers, err := json.Marshal(results)
+	if err != nil {
+		return false
+	}
+	c.round = round{answers: answers}
+	return true
+}
+
 // readable reports whether clients can show what is asked, and what they have
 // to be able to.
 func readable(requests mcp.InputRequestMap) (needs, bool) {

@@ -35,12 +35,17 @@ func asks(r *revision) mcp.Middleware {
 					return nil, err
 				}
 				if again != nil {
-					return again.result(method), nil
+					return again.result(method)
 				}
 			}
 			res, err := next(ctx, method, req)
 			if err != nil {
 				return nil, err
+			}
+			if requests, kept := askedBy(res); c.foretold(s, requests, kept) {
+				if res, err = next(ctx, method, req); err != nil {
+					return nil, err
+				}
 			}
 			return r.asking.other(c, b, s, method, res)
 		}
@@ -65,22 +70,29 @@ func whatAsks(req mcp.Request) (name string, arguments []byte, known bool) {
 	return "", nil, false
 }
 
-// other passes a result, with the function's questions made ours.
-func (a *asking) other(c *call, b binding, s keptState, method string, res mcp.Result) (mcp.Result, error) {
-	requests, state := mcp.InputRequestMap(nil), ""
+// askedBy are what the result of a prompt or a resource asks, and what its
+// function wants back with the answers.
+func askedBy(res mcp.Result) (requests mcp.InputRequestMap, kept string) {
 	switch res := res.(type) {
 	case *mcp.GetPromptResult:
-		requests, state, res.RequestState = res.InputRequests, res.RequestState, ""
+		return res.InputRequests, res.RequestState
 	case *mcp.ReadResourceResult:
-		requests, state, res.RequestState = res.InputRequests, res.RequestState, ""
+		return res.InputRequests, res.RequestState
 	}
+	return nil, ""
+}
+
+// other passes a result, with the function's questions made ours.
+func (a *asking) other(c *call, b binding, s keptState, method string, res mcp.Result) (mcp.Result, error) {
+	requests, kept := askedBy(res)
 	if requests == nil {
+		(&asked{}).into(res)
 		return res, nil
 	}
 	if a.once == nil || a.states == nil {
 		return nil, fault.New(fault.Unavailable, "no_asking", "This server keeps no questions.")
 	}
-	asked, told, err := a.functionAsks(c, b, s, requests, state)
+	asked, told, err := a.functionAsks(c, b, s, requests, kept)
 	switch {
 	case err != nil:
 		return nil, err
@@ -88,15 +100,35 @@ func (a *asking) other(c *call, b binding, s keptState, method string, res mcp.R
 		c.outcome.errorKind = told.kind
 		return nil, told.refusal(c.requestID)
 	}
-	return asked.result(method), nil
+	asked.into(res)
+	return res, nil
 }
 
-// result is the answer that asks.
-func (q *asked) result(method string) mcp.Result {
-	if method == methodGetPrompt {
-		return &mcp.GetPromptResult{InputRequests: q.requests, RequestState: q.state}
+// into makes a result of the SDK's one that asks, or one that does not. The SDK
+// marked it as such when it passed; a result made anew would lack the mark.
+func (q *asked) into(res mcp.Result) {
+	switch res := res.(type) {
+	case *mcp.GetPromptResult:
+		res.InputRequests, res.RequestState = q.requests, q.state
+	case *mcp.ReadResourceResult:
+		res.InputRequests, res.RequestState = q.requests, q.state
 	}
-	return &mcp.ReadResourceResult{InputRequests: q.requests, RequestState: q.state}
+}
+
+// result is the answer that asks, before any method ran. Only what is read from
+// JSON bears the SDK's mark.
+func (q *asked) result(method string) (mcp.Result, error) {
+	var prompt mcp.GetPromptResult
+	var read mcp.ReadResourceResult
+	res, empty := mcp.Result(&read), `{"resultType":"input_required","contents":[],"ttlMs":0,"cacheScope":"private"}`
+	if method == methodGetPrompt {
+		res, empty = &prompt, `{"resultType":"input_required","messages":[]}`
+	}
+	if err := json.Unmarshal([]byte(empty), res); err != nil {
+		return nil, err
+	}
+	q.into(res)
+	return res, nil
 }
 
 // refusal is what is told of a tool, as the error of a method that has no place

@@ -85,14 +85,14 @@ type askedCall struct {
 // question of it has its answer. given are the arguments as the model wrote
 // them: what a state belongs to.
 func (r *revision) withAsking(ctx context.Context, c *call, t *tool, given, arguments []byte) (*mcp.CallToolResult, error) {
+	a := &askedCall{r: r, c: c, t: t}
 	asks := t.questions != nil || t.spec.Function != nil && t.spec.Function.Asks
 	if !asks && !c.brought.stated {
-		return r.run.run(ctx, c, t.spec, arguments)
+		return a.run(ctx, arguments)
 	}
 	if asks && (r.asking == nil || r.asking.once == nil || r.asking.states == nil) {
 		return nil, fault.New(fault.Unavailable, "no_asking", "Nothing was called: this server keeps no questions.")
 	}
-	a := &askedCall{r: r, c: c, t: t}
 	var err error
 	if a.binding, err = c.bind(methodCallTool, t.spec.Name, given); err != nil {
 		return nil, err
@@ -132,11 +132,7 @@ func (a *askedCall) next(ctx context.Context, arguments []byte) (*mcp.CallToolRe
 			return &mcp.CallToolResult{InputRequests: again.requests, RequestState: again.state}, nil
 		}
 	}
-	res, err := a.r.run.run(ctx, a.c, a.t.spec, arguments)
-	if err != nil || res == nil {
-		return res, err
-	}
-	return a.function(res)
+	return a.run(ctx, arguments)
 }
 
 // ask asks the questions that have no answer yet: nil, nil when all have one.
@@ -254,14 +250,22 @@ func (a *askedCall) agreed(ctx context.Context, confirm template, arguments []by
 	return a.input(stageConfirm, again, mcp.InputRequestMap{confirmKey: elicit(wrong(text, why), json.RawMessage(confirmForm))})
 }
 
-// function passes what a run answers, with the function's questions made ours.
-func (a *askedCall) function(res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+// run runs the tool, and makes what its function asks questions of ours.
+func (a *askedCall) run(ctx context.Context, arguments []byte) (*mcp.CallToolResult, error) {
+	res, err := a.r.run.run(ctx, a.c, a.t.spec, arguments)
+	if err != nil || res == nil {
+		return res, err
+	}
 	if res.InputRequests == nil {
 		res.RequestState = ""
 		return res, nil
 	}
 	if a.t.spec.Function == nil || !a.t.spec.Function.Asks {
 		return a.told(errAsksUndeclared), nil
+	}
+	if a.c.foretold(a.state, res.InputRequests, res.RequestState) {
+		a.state.Stage = stageFunction // what came with the call has been used
+		return a.run(ctx, arguments)
 	}
 	asked, told, err := a.r.asking.functionAsks(a.c, a.binding, a.state, res.InputRequests, res.RequestState)
 	switch {
