@@ -54,14 +54,14 @@ var asked = map[string]struct {
 	"ask-three": {object{
 		"user_name": ask("What is your name?", "name", "string"), "greeting": askModel("Generate a greeting", 50), "client_roots": askRoots(),
 	}, func(e envelope) string { return e.modelled("greeting") + " " + e.filled("user_name", "name") }},
-	"ask-with-defaults": {object{"details": form("Who are you?", object{
+	"ask-with-defaults": {object{"details": askForm("Who are you?", object{
 		"name":     object{"type": "string", "default": "John Doe"},
 		"age":      object{"type": "integer", "default": 30},
 		"score":    object{"type": "number", "default": 95.5},
 		"status":   object{"type": "string", "enum": []string{"active", "inactive", "pending"}, "default": "active"},
 		"verified": object{"type": "boolean", "default": true},
 	})}, func(e envelope) string { return "Elicitation completed: action=" + e.InputResponses["details"].Action }},
-	"ask-to-choose": {object{"choice": form("What do you choose?", object{
+	"ask-to-choose": {object{"choice": askForm("What do you choose?", object{
 		"untitledSingle": object{"type": "string", "enum": []string{"option1", "option2", "option3"}},
 		"titledSingle":   object{"type": "string", "oneOf": []any{object{"const": "value1", "title": "First Option"}, object{"const": "value2", "title": "Second Option"}}},
 		"untitledMulti":  object{"type": "array", "items": object{"type": "string", "enum": []string{"option1", "option2", "option3"}}},
@@ -104,7 +104,7 @@ func embedded(uri, mime, s string) object {
 	return object{"type": "resource", "resource": object{"uri": uri, "mimeType": mime, "text": s}}
 }
 
-func form(message string, properties object, required ...string) object {
+func askForm(message string, properties object, required ...string) object {
 	schema := object{"type": "object", "properties": properties}
 	if len(required) > 0 {
 		schema["required"] = required
@@ -113,7 +113,7 @@ func form(message string, properties object, required ...string) object {
 }
 
 func ask(message, field, kind string) object {
-	return form(message, object{field: object{"type": kind}}, field)
+	return askForm(message, object{field: object{"type": kind}}, field)
 }
 
 func askModel(message string, tokens int) object {
@@ -130,20 +130,20 @@ func conformanceFunctions(change func(ctx context.Context, kind string) error) m
 	functions := map[string]http.Handler{
 		"progressing":          http.HandlerFunc(progressing),
 		"logging":              http.HandlerFunc(logging),
-		"echo-region":          answers(echoRegion),
-		"ask-twice":            answers(askTwice),
-		"ask-what-is-possible": answers(askWhatIsPossible),
-		"ask-context":          answers(askContext),
-		"embedding":            answers(embedding),
+		"echo-region":          answering(echoRegion),
+		"ask-twice":            answering(askTwice),
+		"ask-what-is-possible": answering(askWhatIsPossible),
+		"ask-context":          answering(askContext),
+		"embedding":            answering(embedding),
 		"templated":            http.HandlerFunc(templated),
 		"change-tools":         changes(change, "tools"),
 		"change-prompts":       changes(change, "prompts"),
 	}
 	for slug, result := range said {
-		functions[slug] = answers(func([]byte) object { return result })
+		functions[slug] = answering(func([]byte) object { return result })
 	}
 	for slug, a := range asked {
-		functions[slug] = answers(func(body []byte) object {
+		functions[slug] = answering(func(body []byte) object {
 			e := opened(body)
 			for key := range a.requests {
 				if _, answered := e.InputResponses[key]; !answered {

@@ -44,7 +44,7 @@ func (e *edge) functions() (all map[string]http.Handler, open []string, err erro
 	}
 	all["build-report"] = http.HandlerFunc(e.buildReport)
 	all["announce"] = http.HandlerFunc(announce)
-	all["interview"] = answers(interview)
+	all["interview"] = answering(interview)
 	return all, open, nil
 }
 
@@ -104,8 +104,8 @@ func interview(body []byte) object {
 	return object{"content": []any{text("Let us talk about " + e.filled("topic", "topic") + ".")}}
 }
 
-// answers is a function that answers each body with an MCP result.
-func answers(f func(body []byte) object) http.Handler {
+// answering is a function that answers each body with an MCP result.
+func answering(f func(body []byte) object) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 		if err != nil {
