@@ -1512,7 +1512,7 @@ func Schema(p SchemaPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.SQL != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 116, "<section class=\"made\" aria-labelledby=\"made\"><h2 id=\"made\">Run this, then import</h2><p>It adds one function that describes what you listed and nothing else, to Chumbo alone. It replaces an earlier one.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 116, "<section class=\"made\" aria-labelledby=\"made\"><h2 id=\"made\">Run this, then import</h2><p>It adds one function that describes what you listed and Storage's buckets and nothing else, to Chumbo alone. It replaces an earlier one.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -73,23 +73,6 @@ func (r *Resource) Expand(values map[string]string) string {
 	}
 }
 
-// FillURI is the URI that a prompt's message names, with the prompt's arguments
-// where {{name}} stands. Each value is percent-encoded whole, so that it stays
-// where it stands.
-func FillURI(template string, arguments map[string]string) string {
-	var b strings.Builder
-	for {
-		literal, after, found := strings.Cut(template, "{{")
-		b.WriteString(literal)
-		name, rest, closed := strings.Cut(after, "}}")
-		if !found || !closed {
-			return b.String()
-		}
-		encode(&b, arguments[strings.TrimSpace(name)], "")
-		template = rest
-	}
-}
-
 // nextExpression is what stands before the first expression of a template, the
 // expression without its braces, and what follows. Of a template without one,
 // literal is all of it.
