@@ -70,7 +70,7 @@ func (a EndUserArgument) long() bool {
 
 // first is the beginning of a long value.
 func (a EndUserArgument) first() string {
-	return shown(plainValue(strings.ReplaceAll(cut(a.Value, 120), "\n", " ")), 80)
+	return strings.TrimSuffix(shown(plainValue(strings.ReplaceAll(cut(a.Value, 120), "\n", " ")), 80), "…") + "…"
 }
 
 func (a EndUserArgument) size() string {
@@ -272,14 +272,14 @@ func Approval(p EndUserApproval) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "… <span class=\"muted\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, " <span class=\"muted\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var11 string
 					templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(a.size())
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `enduser_approval.templ`, Line: 132, Col: 67}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `enduser_approval.templ`, Line: 132, Col: 64}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 					if templ_7745c5c3_Err != nil {

@@ -70,6 +70,17 @@ func whatAsks(req mcp.Request) (name string, arguments []byte, known bool) {
 	return "", nil, false
 }
 
+// answerable refuses what a function asks of a client from before 2026-07-28,
+// inside of the SDK's own middleware: that would ask the client during the
+// request, which no server without sessions can.
+func (c *call) answerable(requests mcp.InputRequestMap) error {
+	if requests == nil || c.protocol >= version20260728 {
+		return nil
+	}
+	c.outcome.errorKind = errStopsHalf.kind
+	return errStopsHalf.refusal(c.requestID)
+}
+
 // askedBy are what the result of a prompt or a resource asks, and what its
 // function wants back with the answers.
 func askedBy(res mcp.Result) (requests mcp.InputRequestMap, kept string) {

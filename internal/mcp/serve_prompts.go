@@ -110,7 +110,11 @@ func (r *revision) prompted(ctx context.Context, c *call, p *prompt, given map[s
 		return nil, told
 	}
 	if p.spec.Function != nil {
-		return r.run.prompt(ctx, c, p.spec, arguments)
+		res, err := r.run.prompt(ctx, c, p.spec, arguments)
+		if err != nil {
+			return nil, err
+		}
+		return res, c.answerable(res.InputRequests)
 	}
 	return r.compose(ctx, c, p, arguments)
 }

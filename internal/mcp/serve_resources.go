@@ -203,6 +203,9 @@ func (r *revision) read(ctx context.Context, c *call, t *target) (*mcp.ReadResou
 	if err != nil {
 		return nil, err
 	}
+	if err := c.answerable(res.InputRequests); err != nil {
+		return nil, err
+	}
 	for _, one := range res.Contents {
 		if one.Text == "" && one.Blob == nil { // the SDK would send neither
 			one.Blob = []byte{}
