@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,11 @@ create or replace function public.chumbo_context() returns jsonb language sql st
   select '{"organization_id": "00000000-0000-4000-8000-00000000ac3e", "roles": ["owner"], "teams": ["support"]}'::jsonb $$;
 create or replace function public.chumbo_authorize(checks jsonb) returns jsonb language sql stable as $$
   select jsonb_agg(jsonb_build_object('allowed', true)) from jsonb_array_elements(checks) $$;
+insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values ('documents', 'documents', false, null, null), ('avatars', 'avatars', true, 1048576, '{image/*}');
+create policy "own folder" on storage.objects for all to authenticated
+  using (bucket_id = 'documents' and ((storage.foldername(name))[1] = 'shared' or (storage.foldername(name))[2] = (select auth.uid())::text))
+  with check (bucket_id = 'documents' and ((storage.foldername(name))[1] = 'shared' or (storage.foldername(name))[2] = (select auth.uid())::text));
+create policy "anybody adds a picture" on storage.objects for all to authenticated using (bucket_id = 'avatars') with check (bucket_id = 'avatars');
 notify pgrst, 'reload schema';
 `
 
@@ -49,35 +55,110 @@ func TestSurfaceFilePageIsPublishedAndCalled(t *testing.T) {
 	}
 	w := newWorld(t)
 	p := &tenant{t: t, clock: clocktest.New(w.clock.Now()), slug: "readers", builder: w.organization(t, "readers@example.test", "Readers")}
+	e := &edge{}
+	functions, open, err := e.functions()
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.Project, err = standin.Start(t.Context(), standin.Options{
 		Postgres: localpg.Shared(t), Schema: string(schema) + docsRows, Users: standin.CRMUsers(), Now: p.clock.Now,
+		Functions: functions, OpenFunctions: open,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.project.Store(p.Project)
 	t.Cleanup(func() { _ = p.Close() })
 	p.must(http.MethodPost, "/projects", registration(p, p.URL(), p.slug))
 	p.importSchema()
 	issuer := newDocsIssuer(t)
-	for _, e := range examples {
+	for i, e := range examples {
 		if len(e.Calls) == 0 {
 			continue
+		}
+		if i%10 == 9 { // nobody signs in so often
+			w.clock.Advance(6 * time.Minute)
+			p.clock.Advance(6 * time.Minute)
 		}
 		file := strings.ReplaceAll(e.File, "https://login.example.com", issuer)
 		surface := fmt.Sprintf("line-%d", e.Line)
 		target := p.publishAs(surface, file)
 		secret := p.docsCredential(w, surface, target, file)
 		for _, c := range e.Calls {
-			var arguments map[string]any
-			if err := json.Unmarshal(c.Arguments, &arguments); err != nil {
-				t.Fatal(err)
-			}
-			answer := call(t, target, secret, eras[0], c.Name, arguments)
-			if answer.status != http.StatusOK || strings.Contains(answer.body, `"isError":true`) || !strings.Contains(answer.body, `"content"`) {
-				t.Errorf("%s: %s %s: %d %s", e, c.Name, c.Arguments, answer.status, answer.body)
+			method, params := c.Request()
+			answer := answered(t, target, secret, method, params, docsHeaders(e.File, c.Arguments))
+			holds := map[string]string{"tools/call": `"content"`, "resources/read": `"contents":[{`, "prompts/get": `"messages":[{`, "completion/complete": `"values":["`}[method]
+			if answer.status != http.StatusOK || strings.Contains(answer.body, `"isError":true`) || !strings.Contains(answer.body, holds) {
+				t.Errorf("%s: %s %v: %d %s", e, method, params, answer.status, answer.body)
 			}
 		}
 	}
+}
+
+// answered sends a request as a client that can ask its person, who agrees to
+// everything and fills in each form.
+func answered(t *testing.T, target, secret, method string, params map[string]any, h http.Header) reply {
+	t.Helper()
+	params["_meta"] = map[string]any{"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}}
+	for range 5 {
+		answer := speakWith(t, h, target, secret, eras[0], method, params)
+		var asked struct {
+			Result struct {
+				ResultType    string `json:"resultType"`
+				RequestState  string `json:"requestState"`
+				InputRequests map[string]struct {
+					Params struct {
+						RequestedSchema struct {
+							Properties map[string]struct {
+								Type    string   `json:"type"`
+								Enum    []string `json:"enum"`
+								Minimum int      `json:"minimum"`
+							} `json:"properties"`
+						} `json:"requestedSchema"`
+					} `json:"params"`
+				} `json:"inputRequests"`
+			} `json:"result"`
+		}
+		if json.Unmarshal([]byte(answer.body), &asked) != nil || asked.Result.ResultType != "input_required" {
+			return answer
+		}
+		responses := map[string]any{}
+		for key, request := range asked.Result.InputRequests {
+			content := map[string]any{}
+			for name, field := range request.Params.RequestedSchema.Properties {
+				switch {
+				case len(field.Enum) > 0:
+					content[name] = field.Enum[0]
+				case field.Type == "boolean":
+					content[name] = true
+				case field.Type == "string":
+					content[name] = "What the person says"
+				default:
+					content[name] = field.Minimum
+				}
+			}
+			responses[key] = map[string]any{"action": "accept", "content": content}
+		}
+		params["inputResponses"], params["requestState"] = responses, asked.Result.RequestState
+	}
+	t.Fatalf("%s %v asks without end", method, params["name"])
+	return reply{}
+}
+
+// docsHeader finds an argument that is a header, too.
+var docsHeader = regexp.MustCompile(`(\w+): \{[^{}]*x-mcp-header: (\w+)`)
+
+// docsHeaders are those that a client sends of a call's arguments.
+func docsHeaders(file string, arguments json.RawMessage) http.Header {
+	h := http.Header{}
+	var given map[string]any
+	_ = json.Unmarshal(arguments, &given)
+	for _, m := range docsHeader.FindAllStringSubmatch(file, -1) {
+		if value, ok := given[m[1]]; ok {
+			h.Set("Mcp-Param-"+m[2], fmt.Sprint(value))
+		}
+	}
+	return h
 }
 
 // docsCredential is what Alice calls an example's surface with.

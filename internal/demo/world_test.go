@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -269,7 +270,13 @@ type reply struct {
 // speak sends one MCP request in the manner of a protocol version.
 func speak(t testing.TB, target, token, era, method string, params map[string]any) reply {
 	t.Helper()
-	h := http.Header{"Mcp-Protocol-Version": {era}}
+	return speakWith(t, http.Header{}, target, token, era, method, params)
+}
+
+// speakWith is speak with headers beside those that every request has.
+func speakWith(t testing.TB, h http.Header, target, token, era, method string, params map[string]any) reply {
+	t.Helper()
+	h.Set("Mcp-Protocol-Version", era)
 	if params == nil {
 		params = map[string]any{}
 	}
@@ -278,10 +285,17 @@ func speak(t testing.TB, target, token, era, method string, params map[string]an
 		if name, ok := params["name"].(string); ok {
 			h.Set("Mcp-Name", name)
 		}
-		params["_meta"] = map[string]any{
+		if uri, ok := params["uri"].(string); ok {
+			h.Set("Mcp-Name", uri)
+		}
+		meta := map[string]any{
 			"io.modelcontextprotocol/protocolVersion": era, "io.modelcontextprotocol/clientCapabilities": map[string]any{},
 			"io.modelcontextprotocol/clientInfo": map[string]string{"name": "end-to-end", "version": "1"},
 		}
+		if own, ok := params["_meta"].(map[string]any); ok {
+			maps.Copy(meta, own)
+		}
+		params["_meta"] = meta
 	}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	if err != nil {

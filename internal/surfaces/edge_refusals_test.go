@@ -120,7 +120,7 @@ func TestAuthoredSchemasThatCannotBeCheckedAreRefused(t *testing.T) {
 		"type: object, properties: { a: { $ref: \"other.json#/a\" } }":                                               "within its schema alone",
 		"type: object, properties: { a: { $ref: \"#/$defs/b\" } }":                                                   "leads nowhere",
 		"type: object, properties: { a: { $ref: \"#b\" } }":                                                          "leads nowhere",
-		"type: object, properties: { a: { $ref: \"#/$defs/%62\" } }, $defs: { b: {} }":                               "leads nowhere",
+		"type: object, properties: { a: { $ref: \"#/$defs/%62\" } }, $defs: { b: {}, \"%62\": {} }":                  "leads nowhere",
 		"type: object, properties: { a: { $ref: \"#\" } }":                                                           "refers to itself",
 		"type: object, $defs: { a: { items: { $ref: \"#/$defs/a\" } } }, properties: { a: { $ref: \"#/$defs/a\" } }": "refers to itself",
 		"type: object, properties: { a: { $dynamicRef: \"#a\" } }":                                                   "cannot be checked when the file is published",
