@@ -34,6 +34,7 @@ func TestTheSweepKeepsWhatCounts(t *testing.T) {
 	w.signedIn(t, w.ep, alice) // and never went on
 	w.Exec(t, "insert into used_states values ($1, 'x', $2)", w.ep.Organization.UUID(), w.clock.Now().Add(time.Minute))
 	w.Exec(t, "insert into bridge_limits values ('k', $1, 1)", w.clock.Now())
+	w.Exec(t, "insert into approvals values ($1, 'x', $2, 'u', 'i', 's', gen_random_uuid(), '1', '1', '', 'pending', $3, null, $3)", w.ep.Organization.UUID(), w.ep.Surface.UUID(), w.clock.Now().Add(time.Minute))
 	if done := w.sweep(t); done != (Swept{}) {
 		t.Errorf("swept at once: %+v", done)
 	}
@@ -42,7 +43,7 @@ func TestTheSweepKeepsWhatCounts(t *testing.T) {
 	if done := w.sweep(t); done.SignedOut != 1 || w.project.Sessions(alice) != sessions-1 {
 		t.Errorf("after two hours: %+v", done)
 	}
-	if w.rows(t, "used_states") != 0 || w.rows(t, "bridge_limits") != 0 || w.rows(t, "sign_ins") != 2 {
+	if w.rows(t, "used_states") != 0 || w.rows(t, "approvals") != 0 || w.rows(t, "bridge_limits") != 0 || w.rows(t, "sign_ins") != 2 {
 		t.Error("what has run out is left, or what has not is gone")
 	}
 	w.clock.Advance(23 * time.Hour)
