@@ -203,6 +203,9 @@ func hostilePage() ConnectPage {
 			Description: strings.Repeat("<svg><script>alert(4)</script></svg>", 300),
 			ReadOnly:    i%2 == 0, Destructive: i%3 == 0,
 		})
+		if i < 20 {
+			p.Prompts = append(p.Prompts, p.Tools[i])
+		}
 	}
 	return p
 }

@@ -167,7 +167,12 @@ func TestSurfacePagesShowHostileTextAsText(t *testing.T) {
 			Drift:    &surfaces.Drift{Known: true, Drifted: true, Objects: []string{long}, Broken: []surfaces.Problem{problem}}})),
 		"capabilities": render(t, SurfaceCapabilities(SurfaceCapabilitiesPage{SurfaceHead: head, File: "</textarea>" + hostile, Trouble: long,
 			Preview: SurfacePreview{Checked: true, Lines: []string{long}, Problems: []surfaces.Problem{problem}}})),
-		"tools":     render(t, SurfacePreviewFragment(SurfacePreview{Checked: true, Tools: []PreviewTool{tool}})),
+		"tools": render(t, SurfacePreviewFragment(SurfacePreview{Checked: true, Tools: []PreviewTool{tool}})),
+		"resources": render(t, SurfacePreviewFragment(SurfacePreview{
+			Checked:   true,
+			Resources: []PreviewResource{{URI: long, Name: long, Title: long, Description: long, MIMEType: long}, {Template: long, LeftOut: true}},
+			Prompts:   []PreviewPrompt{{Name: long, Title: long, Description: long, LeftOut: true}},
+		})),
 		"review":    render(t, SurfaceReview(SurfaceReviewPage{SurfaceHead: head, Plan: plan, Trouble: long, Reasons: map[string]string{long: hostile}})),
 		"conflict":  render(t, SurfaceConflict(SurfaceConflictPage{SurfaceHead: head, Why: long})),
 		"revisions": render(t, SurfaceRevisions(SurfaceRevisionsPage{SurfaceHead: head, Revisions: []surfaces.Revision{revision}, Newest: 2, Live: &revision})),

@@ -31,6 +31,10 @@ func TestConnectPageOfEveryWayInIsWellMade(t *testing.T) {
 			Ways: ways[r.PathValue("way")], Client: r.URL.Query().Get("client"),
 			Tools: []web.ConnectTool{{Title: "List customers", Description: "Customers by name.", ReadOnly: true}, {Title: "Archive a customer", Destructive: true}},
 		}
+		if r.PathValue("way") == "every" {
+			page.Tools = append(page.Tools, web.ConnectTool{Title: "Customers by status", Description: "The customers of one status.", ReadOnly: true})
+			page.Prompts = []web.ConnectTool{{Title: "Weekly review", Description: "What happened in a week.", ReadOnly: true}, {Title: "Look at a customer", ReadOnly: true}}
+		}
 		if err := web.WritePage(r.Context(), w, http.StatusOK, web.Connect(page)); err != nil {
 			t.Error(err)
 		}

@@ -106,6 +106,12 @@ func TestPagesOfASurfaceAreWellMade(t *testing.T) {
 	wellMade(t, ctx, "surface-fresh", s.url+at+"/fresh")
 	wellMade(t, ctx, "surface-fresh-review", s.url+at+"/fresh/review")
 	wellMade(t, ctx, "surface-fresh-revisions", s.url+at+"/fresh/revisions")
+	must(t, errorOf(s.builders.SaveDraft(t.Context(), s.alice.principal, "acme", "fresh", []byte(fileTwo+readings))))
+	wellMade(t, ctx, "surface-capabilities-resources", s.url+at+"/fresh/capabilities")
+	for _, name := range []string{"acme://guide", "weekly_review"} {
+		act(t, ctx, chromedp.Click(`[data-tool="`+name+`"] > summary`))
+	}
+	wellMadeAsItIs(t, ctx, "surface-capabilities-resources-open")
 	s.inUse(t)
 	for name, path := range map[string]string{
 		"overview": "/main?done=published", "capabilities": "/main/capabilities", "review-breaks": "/main/review", "revisions": "/main/revisions",

@@ -133,6 +133,18 @@ func (s *surfaceStage) file(t testing.TB) (string, bool, error) {
 	return string(src), draft, err
 }
 
+// readings is more of a file: resources and prompts.
+const readings = `
+resources:
+  - { uri: "acme://guide", title: The guide, description: How to work with customers., text: Be kind., mime_type: text/markdown }
+  - { uri: "acme://notes/{id}", table: notes, columns: [id] }
+prompts:
+  - prompt: weekly_review
+    description: What happened in a week.
+    arguments: [{ name: week, required: true, description: "Such as 2026-W07." }, { name: tone, enum: [warm, dry] }]
+    messages: [{ role: user, text: "Review week {{week}}, {{tone}}." }]
+`
+
 func TestPreviewIsTheToolsOfWhatIsTyped(t *testing.T) {
 	t.Parallel()
 	s := setSurfaceStage(t)
@@ -143,6 +155,12 @@ func TestPreviewIsTheToolsOfWhatIsTyped(t *testing.T) {
 	}
 	if answer.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v", answer.header)
+	}
+	answer = s.alice.post(t, at+"/main/preview", "file", fileTwo+readings)
+	for _, want := range []string{`conversation. 2 resources, 1 prompt.`, "acme://guide", "acme://notes/{id}", "weekly_review", "2 arguments", "required"} {
+		if !strings.Contains(answer.text, want) {
+			t.Errorf("no %q in %s", want, answer.text)
+		}
 	}
 	if huge := s.alice.post(t, at+"/main/preview", "file", strings.Repeat("# long\n", 60_000)); huge.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("too large a file: %d", huge.status)
