@@ -128,7 +128,7 @@ func (c *rawContent) MarshalJSON() ([]byte, error) { return c.raw, nil }
 func withoutReserved(block token) token {
 	out := []byte{'{'}
 	for _, f := range members(block, 0) {
-		value := token(block[f.start:f.end])
+		value := block[f.start:f.end]
 		if f.key == "_meta" {
 			if value = keptMeta(value); value == nil {
 				continue
