@@ -163,7 +163,7 @@ func (e *expansion) size(v any, pointer string) (int, error) {
 		if err != nil || n > maxExpanded {
 			return
 		}
-		more := 0
+		var more int
 		if more, err = e.size(v, pointer); err == nil {
 			n += more
 		}
