@@ -171,17 +171,12 @@ func readable(requests mcp.InputRequestMap) (needs, bool) {
 			}
 			n.url = n.url || request.Mode == "url"
 			n.form = n.form || request.Mode != "url"
-		case *mcp.CreateMessageParams:
-			if len(request.Messages) == 0 || request.MaxTokens <= 0 {
-				return n, false
-			}
-			n.sampling = true
-		case *mcp.CreateMessageWithToolsParams:
+		case *mcp.CreateMessageWithToolsParams: //nolint:staticcheck // clients have it as long as the version lives
 			if len(request.Messages) == 0 || request.MaxTokens <= 0 || len(request.Tools) > 0 {
 				return n, false
 			}
 			n.sampling = true
-		case *mcp.ListRootsParams:
+		case *mcp.ListRootsParams: //nolint:staticcheck // likewise
 			n.roots = true
 		default:
 			return n, false
@@ -329,7 +324,7 @@ func (r *reply) misfits(request mcp.InputRequest) string {
 			return "its form cannot be read"
 		}
 		return misfits(schema, r.content)
-	case *mcp.ListRootsParams:
+	case *mcp.ListRootsParams: //nolint:staticcheck // likewise
 		if roots := memberOf(r.raw, "roots"); len(roots) == 0 || roots[0] != '[' {
 			return "it has no roots"
 		}
