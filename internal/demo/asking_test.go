@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ import (
 type asking struct {
 	URL     string         `json:"url"`
 	Mode    string         `json:"mode"`
-	Answers map[string]any `json:"answers"` // by the question's text
+	Answers map[string]any `json:"answers"` // by a part of the question's text
 	Calls   []askingCall   `json:"calls"`
 }
 
@@ -133,7 +132,7 @@ func TestTypeScriptClientAnswersQuestionsByItself(t *testing.T) {
 	}
 
 	modern := asking{URL: running.AssistantURL, Mode: "auto", Answers: answers, Calls: calls}.run(t, newPerson(t, standin.AliceEmail))
-	if modern.Protocol != "2026-07-28" || !slices.Equal(modern.Asked, []string{"What shall we talk about?", question}) {
+	if modern.Protocol != "2026-07-28" || len(modern.Asked) != 2 || modern.Asked[0] != "What shall we talk about?" || !strings.Contains(modern.Asked[1], question) {
 		t.Errorf("asked %q in %s", modern.Asked, modern.Protocol)
 	}
 	if c := modern.Calls[0]; c.IsError || len(c.Content) == 0 || c.Content[0].Text != "Let us talk about plumb lines." {

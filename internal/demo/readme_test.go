@@ -30,6 +30,7 @@ func TestReadmeCommandsWork(t *testing.T) {
 		{"examples/curl/sign-in.sh " + running.BridgeURL + " alice", "Acme Bakery"},
 		{"examples/curl/sign-in.sh " + running.MCPURL + " bob", "Globex Bakery"},
 		{"examples/curl/sign-in.sh " + running.DeskURL + " alice", "Created."},
+		{"examples/curl/sign-in.sh " + running.AssistantURL + " alice", `"month":"2026-11","rows":6`},
 		{"npx @modelcontextprotocol/inspector", `"greet"`},
 	}
 	commands := shellCommands(strings.ReplaceAll(try, "http://localhost:8080", running.ServerURL))

@@ -2,10 +2,10 @@
 // Go tests. The client answers by itself: the script only says what the person
 // would.
 //
-//   node asking.mjs '{"url":"…","mode":"auto"|"legacy","answers":{message:answer},"calls":[{"name":…,"arguments":…}]}'
+//   node asking.mjs '{"url":"…","mode":"auto"|"legacy","answers":{question:answer},"calls":[{"name":…,"arguments":…}]}'
 //
-// An answer is what the handler returns: {"action":"accept","content":{…}}. It
-// speaks as client.mjs does, and ends with {"result":{"asked":[message…],"calls":[result…]}}.
+// An answer is what the handler returns to a message that holds the question:
+// {"action":"accept","content":{…}}. It speaks as client.mjs does, and ends with {"result":{"asked":[message…],"calls":[result…]}}.
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 
@@ -42,7 +42,8 @@ function fresh() {
   });
   client.setRequestHandler("elicitation/create", async (request) => {
     asked.push(request.params.message);
-    return config.answers[request.params.message] ?? { action: "cancel" };
+    const known = Object.entries(config.answers).find(([question]) => request.params.message.includes(question));
+    return known?.[1] ?? { action: "cancel" };
   });
   return { client, transport: new StreamableHTTPClientTransport(new URL(config.url), { authProvider: provider }) };
 }
