@@ -258,3 +258,18 @@ func TestPushSaysWhatComesNextByTheWaysIn(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatAFileDeclaresInWords(t *testing.T) {
+	t.Parallel()
+	for want, body := range map[string]string{
+		"0 tools":                        `{}`,
+		"1 tool, 2 resources":            `{"tools":[{}],"resources":[{},{}]}`,
+		"0 tools, 1 resource, 2 prompts": `{"resources":[{"uri":"acme://guide"}],"prompts":[{},{}]}`,
+		"2 tools, 1 prompt":              `{"tools":[{},{}],"prompts":[{"name":"weekly_review"}]}`,
+	} {
+		var plan planAnswer
+		if err := json.Unmarshal([]byte(body), &plan); err != nil || plan.inWords() != want {
+			t.Errorf("%s: %q, %v", body, plan.inWords(), err)
+		}
+	}
+}

@@ -177,7 +177,7 @@ func (p *prompt) unknown(given map[string]string) []fault.Issue {
 func (p *prompt) value(i int, said string) (token, []fault.Issue) {
 	a := &p.spec.Arguments[i]
 	at := pointer([]string{a.Name})
-	value := token(promptValue(a.Type, said))
+	value := promptValue(a.Type, said)
 	if value == nil {
 		return nil, []fault.Issue{{Path: at, Message: "must be " + typeInWords(a.Type)}}
 	}
