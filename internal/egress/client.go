@@ -109,6 +109,13 @@ func (c *Client) Do(req *http.Request, opt Options) (*http.Response, error) {
 		ticket.end(opt.counted(countedAs(ctx, err)))
 		return nil, describe(ctx, err)
 	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// Its body would be the connection itself, which minds no deadline.
+		defer cancel()
+		_ = resp.Body.Close()
+		ticket.end(opt.counted(errSwitched))
+		return nil, describe(ctx, errSwitched)
+	}
 	if isRedirect(resp.StatusCode) && !opt.KeepRedirect {
 		defer cancel()
 		_ = resp.Body.Close()
@@ -153,6 +160,9 @@ func isRedirect(status int) bool {
 	}
 	return false
 }
+
+// errSwitched is of an answer in another protocol (101), which nobody asked for.
+var errSwitched = errors.New("switched to another protocol")
 
 // errGateway counts an answer that says the service behind is away.
 var errGateway = errors.New("gateway answered for an absent service")

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
 )
 
 func TestUnsentIsOnlyWhatNeverLeft(t *testing.T) {
@@ -34,5 +36,36 @@ func TestUnsentIsOnlyWhatNeverLeft(t *testing.T) {
 	}
 	if Unsent(nil) || Unsent(errors.New("anything")) || Unsent(errDeadline) {
 		t.Error("what nobody can tell counts as unsent")
+	}
+}
+
+// TestAnAnswerInAnotherProtocolEnds: its body would be the connection itself,
+// which no deadline ends.
+func TestAnAnswerInAnotherProtocolEnds(t *testing.T) {
+	t.Parallel()
+	for _, any := range []bool{false, true} {
+		closed := make(chan error, 1)
+		url, client := setup(t, func(w http.ResponseWriter, _ *http.Request) {
+			conn, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				closed <- nil
+				return
+			}
+			_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+			_ = rw.Flush()
+			_, err = rw.ReadByte()
+			_ = conn.Close()
+			closed <- err
+		})
+		resp, err := client.Do(get(t, url), Options{AnyAnswer: any})
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if !fault.Is(err, fault.Unavailable) || Unsent(err) {
+			t.Errorf("any answer %v: %v", any, err)
+		}
+		if err := <-closed; err == nil {
+			t.Error("the connection stays open")
+		}
 	}
 }
