@@ -164,6 +164,7 @@ func (n *toldNotices) log(data []byte) {
 	if checkJSON(data) != nil {
 		return
 	}
+	data = pairedText(data)
 	said := memberOf(data, "data")
 	level, _ := text(memberOf(data, "level"))
 	logger, _ := text(memberOf(data, "logger"))

@@ -31,7 +31,7 @@ func (t table) row(i int) []token { return t.tokens[i*t.width : (i+1)*t.width] }
 
 // readTable reads a JSON array of objects. Every name must be in every row.
 func readTable(body []byte, names []string) (table, error) {
-	body, err := cleanJSON(body)
+	body, err := cleanAnswer(body)
 	if err != nil {
 		return table{}, err
 	}
@@ -60,7 +60,7 @@ func readRows(s *scanner, names []string) (table, error) {
 
 // readOne reads one JSON object as a table of one row.
 func readOne(body []byte, names []string) (table, error) {
-	body, err := cleanJSON(body)
+	body, err := cleanAnswer(body)
 	if err != nil {
 		return table{}, err
 	}
@@ -128,6 +128,13 @@ func indexOfKey(names []string, raw []byte) int {
 		}
 	}
 	return -1
+}
+
+// cleanAnswer is cleanJSON of what the project answered, as every client can
+// read it.
+func cleanAnswer(body []byte) ([]byte, error) {
+	clean, err := cleanJSON(body)
+	return pairedText(clean), err
 }
 
 // cleanJSON checks that the body is JSON, and makes its text valid UTF-8.

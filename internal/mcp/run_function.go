@@ -160,7 +160,7 @@ func exactJSON(body []byte) (token, error) {
 	if checkJSON(body) != nil {
 		return nil, errShape
 	}
-	return appendToken(nil, bytes.TrimSpace(body)), nil
+	return appendToken(nil, pairedText(bytes.TrimSpace(body))), nil
 }
 
 // jsonResult is a structured answer in the tool's form, within its budget.

@@ -74,7 +74,7 @@ func (t *toolCall) rpcPage(returns surfaces.Returns, body []byte) (*page, error)
 	if returns.Kind == surfaces.ReturnsVoid {
 		return t.finish([]byte(`{"ok":true}`), func(dst []byte) []byte { return append(dst, "Done."...) }, nil)
 	}
-	clean, err := cleanJSON(body)
+	clean, err := cleanAnswer(body)
 	if err != nil {
 		return nil, err
 	}
