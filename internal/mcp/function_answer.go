@@ -181,6 +181,7 @@ func readMCPAnswer(kind answerKind, body []byte, uri string, asks bool) (*mcpAns
 	if checkJSON(body) != nil {
 		return nil, errShape
 	}
+	body = pairedText(body)
 	m := &mcpAnswer{}
 	ok := false
 	for _, f := range members(body, 0) {
@@ -219,6 +220,7 @@ func readMCPAnswer(kind answerKind, body []byte, uri string, asks bool) (*mcpAns
 	if m.structured != nil {
 		m.text += wireSizeJSON(m.structured)
 	}
+	m.text += sizeOfMeta(m.meta)
 	return m, nil
 }
 
@@ -287,10 +289,11 @@ func (m *mcpAnswer) readResource(key string, value token, uri string, ok *bool) 
 	}
 	m.contents = []*mcp.ResourceContents{}
 	for _, element := range elements(value) {
-		c, err := m.readContents(element, uri)
+		c, err := readContents(element, uri)
 		if err != nil {
 			return err
 		}
+		m.addContents(c)
 		m.contents = append(m.contents, c)
 	}
 	*ok = true

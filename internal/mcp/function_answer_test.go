@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 const pixel = `iVBORw0KGgo=`
@@ -51,7 +53,12 @@ func TestAnswersThatAClientWouldStumbleOverAreNone(t *testing.T) {
 		block(`{"type":"resource"}`), block(`{"type":"resource","resource":{"uri":"acme://a"}}`), block(`{"type":"resource","resource":{"uri":"acme://a","text":"a","blob":""}}`),
 		block(`{"type":"resource","resource":{"text":"a"}}`), block(`{"type":"resource","resource":{"uri":"a b","text":"a"}}`),
 		block(`{"type":"resource_link","uri":"acme://a"}`), block(`{"type":"resource_link","name":"a"}`), block(`{"type":"text","text":"a","_meta":1}`), block(`{"type":"text","text":"a","annotations":{"audience":["bot"]}}`),
-		block(`{"type":"text","text":"a","annotations":{"priority":2}}`),
+		block(`{"type":"text","text":"a","annotations":{"priority":2}}`), block(`{"type":"text","text":"a","annotations":null}`), block(`{"type":"text","text":"a","annotations":[]}`),
+		block(`{"type":"text","text":"a","annotations":{"audience":null}}`), block(`{"type":"text","text":"a","annotations":{"priority":null}}`), block(`{"type":"text","text":"a","annotations":{"lastModified":"yesterday"}}`),
+		block(`{"type":"image","mimeType":"application/pdf","data":""}`), block(`{"type":"audio","mimeType":"image/png","data":""}`),
+		block(`{"type":"resource_link","uri":"acme://a","name":"a","title":null}`), block(`{"type":"resource_link","uri":"acme://a","name":"a","description":1}`), block(`{"type":"resource_link","uri":"acme://a","name":"a","mimeType":null}`),
+		block(`{"type":"resource_link","uri":"acme://a","name":"a","size":"10"}`), block(`{"type":"resource_link","uri":"acme://a","name":"a","icons":[{}]}`), block(`{"type":"resource_link","uri":"acme://a","name":"a","icons":{}}`),
+		block(`{"type":"resource_link","uri":"javascript:alert(1)","name":"a"}`), block(`{"type":"resource","resource":{"uri":"JavaScript:alert(1)","text":"a"}}`),
 		`{"inputRequests":{"a":{"method":"elicitation/create","params":{}}}}`, `{"content":[],"requestState":"x"}`, `{"_meta":[],"content":[]}`,
 		`{"structuredContent":null}`,
 	} {
@@ -67,6 +74,58 @@ func TestAnswersThatAClientWouldStumbleOverAreNone(t *testing.T) {
 		if _, err := readMCPAnswer(toolAnswer, []byte(body), "", true); !errors.Is(err, errShape) {
 			t.Errorf("asks: %s: %v", body, err)
 		}
+	}
+}
+
+func TestWhatAContentBlockMayHave(t *testing.T) {
+	t.Parallel()
+	const blocks = `[{"type":"resource_link","uri":"https://acme.example.test/a","name":"a","title":"A","description":"d","mimeType":"text/plain","size":10,"icons":[{"src":"https://acme.example.test/i.png"}]},` +
+		`{"type":"text","text":"a","annotations":{"audience":["user","assistant"],"priority":1,"lastModified":"2026-11-30T10:00:00+01:00","own":null}},{"type":"audio","mimeType":"Audio/wav","data":""},` +
+		`{"type":"resource","resource":{"uri":"acme://a","text":"a","_meta":{"mine":1}}}]`
+	said := strings.Replace(blocks, `{"mine":1}`, `{"io.modelcontextprotocol/x":1,"mine":1}`, 1)
+	m, err := readMCPAnswer(toolAnswer, []byte(`{"content":`+said+`}`), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(m.content); err != nil || string(got) != blocks {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
+// TestAllOfAnAnswerCountsAgainstItsBudget: also what is neither text nor data.
+func TestAllOfAnAnswerCountsAgainstItsBudget(t *testing.T) {
+	t.Parallel()
+	long, frames := strings.Repeat("x", 3000), func(one string) string { return strings.TrimSuffix(strings.Repeat(one+",", 100), ",") }
+	for _, body := range []string{
+		`{"content":[{"type":"text","text":"","own":"` + long + `"}]}`, `{"content":[{"type":"text","text":"","_meta":{"own":"` + long + `"}}]}`, `{"content":[],"_meta":{"own":"` + long + `"}}`,
+		`{"content":[{"type":"image","mimeType":"image/png","data":"","own":"` + long + `"}]}`, `{"content":[{"type":"resource","resource":{"uri":"a:b","blob":"","own":"` + long + `"}}]}`,
+		`{"isError":true,"content":[],"_meta":{"own":"` + long + `"}}`, `{"content":[` + frames(`{"type":"text","text":""}`) + `]}`, `{"content":[` + frames(`{"type":"resource","resource":{"uri":"a:b","blob":""}}`) + `]}`,
+	} {
+		tool := functionTool()
+		tool.Budget = 2048
+		if got := runTool(t, newServicesRunner(t, answers(mediaResult, body)), runCall(), tool, `{}`); got.kind() != "too_large" {
+			t.Errorf("%.100s: %.200s", body, got.text)
+		}
+	}
+	for _, body := range []string{`{"contents":[` + frames(`{"text":""}`) + `]}`, `{"contents":[{"text":"","_meta":{"own":"` + long + `"}}]}`, `{"contents":[{"text":""}],"_meta":{"own":"` + long + `"}}`} {
+		var told *toolError
+		spec := &surfaces.Resource{URI: "a:b", Budget: 2048, Function: &surfaces.FunctionPlan{Slug: "f", Timeout: 30}}
+		if _, err := newServicesRunner(t, answers(mediaResult, body)).read(t.Context(), runCall(), spec, "a:b", []byte(`{}`)); !errors.As(err, &told) || told.kind != "too_large" {
+			t.Errorf("%.100s: %v", body, err)
+		}
+	}
+	spec := &surfaces.Prompt{Name: "p", Budget: 2048, Function: &surfaces.FunctionPlan{Slug: "f", Timeout: 30}}
+	var told *toolError
+	body := `{"messages":[` + frames(`{"role":"user","content":{"type":"text","text":""}}`) + `]}`
+	if _, err := newServicesRunner(t, answers(mediaResult, body)).prompt(t.Context(), runCall(), spec, []byte(`{}`)); !errors.As(err, &told) || told.kind != "too_large" {
+		t.Errorf("a prompt: %v", err)
+	}
+	data := strings.Repeat("AAAA", 2000)
+	tool := functionTool()
+	tool.Budget = 512
+	body = `{"content":[{"type":"image","mimeType":"image/png","data":"` + data + `"},{"type":"resource","resource":{"uri":"a:b","blob":"` + data + `"}}]}`
+	if res := runResult(t, newServicesRunner(t, answers(mediaResult, body)), runCall(), tool, `{}`); res.IsError {
+		t.Error("data counts against the budget of text")
 	}
 }
 

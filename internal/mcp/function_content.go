@@ -4,13 +4,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"mime"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // readContents reads one ResourceContents: text or a blob.
-func (m *mcpAnswer) readContents(value token, uri string) (*mcp.ResourceContents, error) {
+func readContents(value token, uri string) (*mcp.ResourceContents, error) {
 	c := &mcp.ResourceContents{URI: uri}
 	text, blob := false, false
 	for _, f := range members(value, 0) {
@@ -37,9 +39,30 @@ func (m *mcpAnswer) readContents(value token, uri string) (*mcp.ResourceContents
 	if text == blob || !isURI(c.URI) {
 		return nil, errShape
 	}
-	m.text += wireSize(c.Text)
-	m.blobs += len(c.Blob)
 	return c, nil
+}
+
+// Of what is sent beside the text and data of an answer, in bytes: all of it
+// counts, or an answer of nothing but frames would have no bound.
+const (
+	textFrame     = len(`{"type":"text","text":""},`)
+	contentsFrame = len(`{"uri":"","mimeType":"","_meta":},`)
+)
+
+// addContents counts one ResourceContents.
+func (m *mcpAnswer) addContents(c *mcp.ResourceContents) {
+	m.text += contentsFrame + wireSize(c.URI) + wireSize(c.Text) + sizeOfMeta(c.Meta)
+	m.blobs += len(c.Blob)
+}
+
+func sizeOfMeta(meta mcp.Meta) int {
+	n := 0
+	for key, value := range meta {
+		if raw, ok := value.(json.RawMessage); ok {
+			n += wireSize(key) + wireSizeJSON(raw)
+		}
+	}
+	return n
 }
 
 // readBlock reads one block of content. Its keys are kept, also those that are
@@ -48,11 +71,12 @@ func (m *mcpAnswer) readBlock(value token) (mcp.Content, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, errShape
 	}
-	var kind, said, uri, name string
+	var kind, said string
 	if readText(memberOf(value, "type"), maxAuthorText, &kind) != nil {
 		return nil, errShape
 	}
 	err := checkCommon(value)
+	encoded := 0 // bytes of base64 as it was said: what it stands for counts as blobs
 	switch {
 	case err != nil:
 		return nil, err
@@ -61,32 +85,69 @@ func (m *mcpAnswer) readBlock(value token) (mcp.Content, error) {
 		if err := readText(text, len(text), &said); err != nil {
 			return nil, err
 		}
-		m.text += wireSize(said)
 		if len(members(value, 0)) == 2 { // nothing else to keep
+			m.text += textFrame + wireSize(said)
 			return &mcp.TextContent{Text: said}, nil
 		}
 	case kind == "image", kind == "audio":
-		data, err := readBase64(memberOf(value, "data"))
+		part := memberOf(value, "data")
+		data, err := readBase64(part)
 		if err != nil {
 			return nil, err
 		}
-		if err := readMedia(memberOf(value, "mimeType"), &said); err != nil {
-			return nil, err
-		}
-		m.blobs += len(data)
-	case kind == "resource":
-		if _, err := m.readContents(memberOf(value, "resource"), ""); err != nil {
-			return nil, err
-		}
-	case kind == "resource_link":
-		if readText(memberOf(value, "uri"), maxAnswerURI, &uri) != nil || !isURI(uri) || readText(memberOf(value, "name"), maxAuthorText, &name) != nil {
+		if err := readMedia(memberOf(value, "mimeType"), &said); err != nil || !strings.HasPrefix(strings.ToLower(said), kind+"/") {
 			return nil, errShape
 		}
-		m.text += wireSizeJSON(value)
+		m.blobs += len(data)
+		encoded = len(part)
+	case kind == "resource":
+		part := memberOf(value, "resource")
+		c, err := readContents(part, "")
+		if err != nil {
+			return nil, err
+		}
+		m.blobs += len(c.Blob)
+		encoded = len(memberOf(part, "blob"))
+	case kind == "resource_link":
+		if err := checkLink(value); err != nil {
+			return nil, err
+		}
 	default:
 		return nil, errShape
 	}
-	return &rawContent{raw: withoutReserved(value)}, nil
+	raw := withoutReserved(value)
+	m.text += wireSizeJSON(raw) - encoded
+	return &rawContent{raw: raw}, nil
+}
+
+// checkLink checks a link to a resource: clients drop the whole answer for a
+// member of another type, also one that they could do without.
+func checkLink(link token) error {
+	var uri, name, media string
+	if readText(memberOf(link, "uri"), maxAnswerURI, &uri) != nil || !isURI(uri) || readText(memberOf(link, "name"), maxAuthorText, &name) != nil {
+		return errShape
+	}
+	for _, f := range members(link, 0) {
+		value := link[f.start:f.end]
+		fits := true
+		switch f.key {
+		case "title", "description":
+			fits = isString(value)
+		case "mimeType":
+			fits = readMedia(value, &media) == nil
+		case "size":
+			fits = isNumber(value)
+		case "icons":
+			fits = value[0] == '['
+			for _, icon := range elements(value) {
+				fits = fits && isString(memberOf(icon, "src"))
+			}
+		}
+		if !fits {
+			return errShape
+		}
+	}
+	return nil
 }
 
 // checkCommon checks what every block of content may have.
@@ -98,16 +159,28 @@ func checkCommon(block token) error {
 	if annotations == nil {
 		return nil
 	}
-	var said struct {
-		Audience     []string `json:"audience"`
-		Priority     *float64 `json:"priority"`
-		LastModified *string  `json:"lastModified"`
-	}
-	if json.Unmarshal(annotations, &said) != nil || said.Priority != nil && (*said.Priority < 0 || *said.Priority > 1) {
+	if annotations[0] != '{' {
 		return errShape
 	}
-	for _, role := range said.Audience {
-		if role != "user" && role != "assistant" {
+	for _, f := range members(annotations, 0) {
+		value := annotations[f.start:f.end]
+		fits := true
+		switch f.key {
+		case "audience":
+			fits = value[0] == '['
+			for _, role := range elements(value) {
+				said, _ := text(role)
+				fits = fits && (said == "user" || said == "assistant")
+			}
+		case "priority":
+			n, err := strconv.ParseFloat(string(value), 64)
+			fits = isNumber(value) && err == nil && n >= 0 && n <= 1
+		case "lastModified":
+			said, _ := text(value)
+			_, err := time.Parse(time.RFC3339, said)
+			fits = err == nil
+		}
+		if !fits {
 			return errShape
 		}
 	}
@@ -123,16 +196,19 @@ type rawContent struct {
 // MarshalJSON implements mcp.Content.
 func (c *rawContent) MarshalJSON() ([]byte, error) { return c.raw, nil }
 
-// withoutReserved is the block compact, without the keys of its _meta that the
-// protocol keeps for itself.
+// withoutReserved is the block compact, without the keys of its _meta, and of
+// that of what it embeds, that the protocol keeps for itself.
 func withoutReserved(block token) token {
 	out := []byte{'{'}
 	for _, f := range members(block, 0) {
 		value := block[f.start:f.end]
-		if f.key == "_meta" {
+		switch {
+		case f.key == "_meta":
 			if value = keptMeta(value); value == nil {
 				continue
 			}
+		case f.key == "resource" && value[0] == '{':
+			value = withoutReserved(value)
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
@@ -239,7 +315,8 @@ func readMedia(value token, into *string) error {
 }
 
 // isURI reports whether the text begins as an absolute URI (RFC 3986 section
-// 3) and holds nothing that none can.
+// 3) and holds nothing that none can. Of those, what runs as a program where it
+// is opened is none.
 func isURI(s string) bool {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" || rest == "" {
@@ -251,6 +328,10 @@ func isURI(s string) bool {
 		if !letter && (i == 0 || !other) {
 			return false
 		}
+	}
+	switch strings.ToLower(scheme) {
+	case "javascript", "vbscript":
+		return false
 	}
 	return !strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r == 0x7F || isHidden(r) })
 }

@@ -132,6 +132,8 @@ func (t *resourceCall) functionContents(ctx context.Context, plan *surfaces.Func
 		return nil, functionMisfit(true)
 	case m.requests == nil && len(m.contents) == 0:
 		return nil, errNoResource
+	case !m.fits(t.budget()):
+		return nil, t.tooLarge()
 	}
 	if answer.media != mediaResult {
 		m.contents[0].MIMEType = t.media(m.contents[0].MIMEType)
