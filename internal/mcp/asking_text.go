@@ -6,12 +6,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/bidi"
+
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 const (
 	maxAskedValue = 80      // characters of one value in a question
-	maxAskedText  = 2 << 10 // bytes of a whole question
+	maxAskedText  = 2 << 10 // bytes of what a function asks
 )
 
 // askedTemplate parses what a person is asked. Sections have no place there.
@@ -27,17 +29,18 @@ func askedTemplate(text string) (template, error) {
 }
 
 // asked is the text with the values of arguments in it. Each is quoted, on one
-// line and short, so that no argument reads as a part of the question.
+// line and short, so that no argument reads as a part of the question. None cuts
+// off what follows it: the text is as short as its author and its values are.
 func (t template) asked(arguments []byte) string {
 	var b strings.Builder
 	for _, p := range t {
 		if p.name == "" {
-			b.WriteString(p.text)
+			b.WriteString(oneLine(p.text))
 			continue
 		}
 		b.WriteString(quotedValue(memberOf(arguments, p.name)))
 	}
-	return cutText(oneLine(b.String()), maxAskedText)
+	return b.String()
 }
 
 // quotedValue is a value between quotes that it cannot end.
@@ -49,20 +52,45 @@ func quotedValue(value token) string {
 	if isContainer(value) {
 		said = string(appendToken(nil, value))
 	}
-	// Only as much as can be seen is looked at: values may be long.
-	said = strings.Join(strings.Fields(oneLine(cutText(said, 16*maxAskedValue))), " ")
+	// Only as much as can be seen is looked at: values may be long. What is not
+	// shown is told, however little of the rest there is to see.
+	begun := cutText(said, 16*maxAskedValue)
+	more := len(begun) < len(said)
+	said = strings.Join(strings.Fields(oneLine(begun)), " ")
 	said = strings.Map(func(r rune) rune {
-		switch r {
-		case '"', '\u201C', '\u201D', '\u201E', '\u201F', '\uFF02', '\u00AB', '\u00BB':
+		if strings.ContainsRune(doubleQuotes, r) {
 			return '\''
 		}
 		return r
 	}, said)
-	if utf8.RuneCountInString(said) > maxAskedValue {
-		said = string([]rune(said)[:maxAskedValue-1]) + "…"
+	for strings.Contains(said, "''") { // two look like one that is double
+		said = strings.ReplaceAll(said, "''", "'")
 	}
-	return `"` + said + `"`
+	if more || utf8.RuneCountInString(said) > maxAskedValue {
+		runes := []rune(said)
+		said = string(runes[:min(len(runes), maxAskedValue-1)]) + "…"
+	}
+	return `"` + isolated(said) + `"`
 }
+
+// isolated keeps text that runs from right to left from moving what stands
+// around it: beside it, one value would be read in the place of the next
+// (Unicode Standard Annex #9, FSI and PDI).
+func isolated(said string) string {
+	for rest := said; rest != ""; {
+		class, size := bidi.LookupString(rest)
+		switch class.Class() {
+		case bidi.R, bidi.AL, bidi.AN:
+			return "\u2068" + said + "\u2069"
+		}
+		rest = rest[max(size, 1):]
+	}
+	return said
+}
+
+// doubleQuotes are the characters that people read as the end of what is quoted
+// (Unicode, confusables of U+0022, and the other quotation marks).
+const doubleQuotes = "\"\u00AB\u00BB\u02BA\u02DD\u02EE\u02F6\u05F2\u05F4\u1CD3\u201C\u201D\u201E\u201F\u2033\u2036\u275D\u275E\u2E42\u3003\u301D\u301E\u301F\uFF02\U0001F676\U0001F677\U0001F678"
 
 // confirmText says who asks and what will happen.
 func confirmText(c *call, spec *surfaces.Tool, question string) string {
