@@ -98,6 +98,9 @@ func (r *revision) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp
 		return nil, &jsonrpc.Error{Code: fault.CodeInvalidParams, Message: unknownArgument}
 	}
 	values, all := r.suggestions(ctx, c, from, req.Params.Argument.Value)
+	if from != nil && from.Column != nil {
+		values = append([]string{}, r.permitted(ctx, c, k, req.Params, values)...)
+	}
 	res := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: values[:min(len(values), maxSuggestions)]}}
 	res.Completion.HasMore = !all || len(values) > maxSuggestions
 	if all {

@@ -153,11 +153,9 @@ func (r *revision) declared(uri string) *resource {
 func (t *target) arguments() ([]byte, bool) {
 	out := []byte{'{'}
 	for i, v := range t.res.spec.Variables {
-		value := appendString(nil, t.values[v.Name])
-		if column, ok := t.res.columns[v.Name]; ok {
-			if value = typedValue(t.values[v.Name], &column); value == nil {
-				return nil, false
-			}
+		value := t.res.typed(v.Name, t.values[v.Name])
+		if value == nil {
+			return nil, false
 		}
 		if i > 0 {
 			out = append(out, ',')
@@ -165,6 +163,15 @@ func (t *target) arguments() ([]byte, bool) {
 		out = append(append(appendString(out, v.Name), ':'), value...)
 	}
 	return append(out, '}'), true
+}
+
+// typed is the value of a variable as JSON; nil where it is none of the type of
+// the column that the variable stands for.
+func (one *resource) typed(variable, said string) token {
+	if column, ok := one.columns[variable]; ok {
+		return typedValue(said, &column)
+	}
+	return appendString(nil, said)
 }
 
 // readHandler reads the resource that the middleware has found.
