@@ -38,17 +38,19 @@ where organization_id = @organization_id and caller = @caller and call = @call a
 select organization_id, surface_id, url_ref from approvals where id = @id;
 
 -- name: GetApproval :one
--- For the very person it is meant for.
-select a.sealed, a.state, a.expires_at, coalesce(g.client_name, '') as client_name
+-- For the very person it is meant for, while the client that called is allowed.
+select a.sealed, a.state, a.expires_at, g.client_name
 from approvals a
-left join grants g on g.organization_id = a.organization_id and g.id = a.grant_id
+join grants g on g.organization_id = a.organization_id and g.id = a.grant_id and g.revoked_at is null
 where a.organization_id = @organization_id and a.surface_id = @surface_id and a.id = @id and a.issuer = @issuer and a.subject = @subject;
 
 -- name: DecideApproval :execrows
--- Once: 0 rows when it was answered, is over, or is not this person's.
-update approvals set state = @state, decided_at = @now, expires_at = @expires_at
-where organization_id = @organization_id and surface_id = @surface_id and id = @id and issuer = @issuer and subject = @subject
-    and state = 'pending' and expires_at > @now;
+-- Once: 0 rows when it was answered, is over, is not this person's, or is of a
+-- client that is not allowed any more.
+update approvals a set state = @state, decided_at = @now, expires_at = @expires_at
+where a.organization_id = @organization_id and a.surface_id = @surface_id and a.id = @id and a.issuer = @issuer and a.subject = @subject
+    and a.state = 'pending' and a.expires_at > @now
+    and exists (select from grants g where g.organization_id = a.organization_id and g.id = a.grant_id and g.revoked_at is null);
 
 -- name: DeleteOldApprovals :execrows
 -- As chumbo_system.

@@ -373,3 +373,31 @@ func TestAStateIsUsedOnceOnAnyServer(t *testing.T) {
 		t.Error("a state is not used exactly once by its organization")
 	}
 }
+
+// TestWithAGrantGoesWhatWasApprovedForIt: no page, no answer, and nothing left
+// for the same client when it is allowed anew.
+func TestWithAGrantGoesWhatWasApprovedForIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	call, later := w.call(w.acme, alice, "claude", "archive 42"), w.call(w.acme, alice, "claude", "archive 43")
+	decide(t, w.one, page(t, w.one, ask(t, w.one, call).URL), alice, true)
+	waiting := page(t, w.one, ask(t, w.one, later).URL)
+	w.Exec(t, "update grants set revoked_at = now(), revoked_why = 'user' where id = $1", w.grant.UUID())
+	if got := stateOf(t, w.one, waiting, alice); got != "unknown" {
+		t.Errorf("the page of a client that is not allowed any more: %s", got)
+	}
+	if decide(t, w.one, waiting, alice, true) {
+		t.Error("it is answered")
+	}
+	anew := call
+	again := *call.Caller
+	again.Grant = id.New[id.GrantKind]()
+	anew.Caller = &again
+	if got := ask(t, w.other, anew); got.State != approvals.Pending {
+		t.Errorf("allowed anew, it uses what was approved before: %+v", got)
+	}
+	again.Grant = id.Grant{}
+	if a, err := w.one.Ask(t.Context(), anew); err == nil {
+		t.Errorf("without a grant: %+v", a)
+	}
+}

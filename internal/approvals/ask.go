@@ -64,13 +64,15 @@ type Answer struct {
 // page shows, fault.Unavailable.
 func (s *Service) Ask(ctx context.Context, c Call) (Answer, error) {
 	key := c.Caller.Key
-	if key.Mode != oauth.ModeBridge || key.Subject == "" || key.Surface != c.Endpoint.Surface || len(c.Digest) == 0 {
+	if key.Mode != oauth.ModeBridge || key.Subject == "" || key.Surface != c.Endpoint.Surface || c.Caller.Grant.IsZero() || len(c.Digest) == 0 {
 		return Answer{}, errors.New("approvals: only callers of a bridge have a page")
 	}
 	ctx, cancel := context.WithTimeout(ctx, askBound)
 	defer cancel()
 	org, now := c.Endpoint.Organization, s.cfg.Now()
-	caller := s.cfg.Keys.MAC(seal.Approval, seal.AD("caller", key.Surface.String(), string(key.Mode), key.Issuer, key.Subject, key.Client))
+	// The grant, too: with it goes what was approved for it, and the same client
+	// allowed anew begins with nothing.
+	caller := s.cfg.Keys.MAC(seal.Approval, seal.AD("caller", key.Surface.String(), string(key.Mode), key.Issuer, key.Subject, key.Client, c.Caller.Grant.String()))
 	call := s.cfg.Keys.MAC(seal.Approval, seal.AD("call", string(c.Digest)))
 	var answer Answer
 	err := s.cfg.Store.AsOrganization(ctx, org, func(q *db.Queries, _ pgx.Tx) error {

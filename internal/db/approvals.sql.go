@@ -38,9 +38,10 @@ func (q *Queries) CountPendingApprovals(ctx context.Context, arg CountPendingApp
 }
 
 const decideApproval = `-- name: DecideApproval :execrows
-update approvals set state = $1, decided_at = $2, expires_at = $3
-where organization_id = $4 and surface_id = $5 and id = $6 and issuer = $7 and subject = $8
-    and state = 'pending' and expires_at > $2
+update approvals a set state = $1, decided_at = $2, expires_at = $3
+where a.organization_id = $4 and a.surface_id = $5 and a.id = $6 and a.issuer = $7 and a.subject = $8
+    and a.state = 'pending' and a.expires_at > $2
+    and exists (select from grants g where g.organization_id = a.organization_id and g.id = a.grant_id and g.revoked_at is null)
 `
 
 type DecideApprovalParams struct {
@@ -54,7 +55,8 @@ type DecideApprovalParams struct {
 	Subject        string
 }
 
-// Once: 0 rows when it was answered, is over, or is not this person's.
+// Once: 0 rows when it was answered, is over, is not this person's, or is of a
+// client that is not allowed any more.
 func (q *Queries) DecideApproval(ctx context.Context, arg DecideApprovalParams) (int64, error) {
 	result, err := q.db.Exec(ctx, decideApproval,
 		arg.State,
@@ -110,9 +112,9 @@ func (q *Queries) FindApproval(ctx context.Context, argID string) (FindApprovalR
 }
 
 const getApproval = `-- name: GetApproval :one
-select a.sealed, a.state, a.expires_at, coalesce(g.client_name, '') as client_name
+select a.sealed, a.state, a.expires_at, g.client_name
 from approvals a
-left join grants g on g.organization_id = a.organization_id and g.id = a.grant_id
+join grants g on g.organization_id = a.organization_id and g.id = a.grant_id and g.revoked_at is null
 where a.organization_id = $1 and a.surface_id = $2 and a.id = $3 and a.issuer = $4 and a.subject = $5
 `
 
@@ -131,7 +133,7 @@ type GetApprovalRow struct {
 	ClientName string
 }
 
-// For the very person it is meant for.
+// For the very person it is meant for, while the client that called is allowed.
 func (q *Queries) GetApproval(ctx context.Context, arg GetApprovalParams) (GetApprovalRow, error) {
 	row := q.db.QueryRow(ctx, getApproval,
 		arg.OrganizationID,
