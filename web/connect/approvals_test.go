@@ -129,6 +129,22 @@ func TestAPersonApprovesACallOnce(t *testing.T) {
 	}
 }
 
+// TestNothingOfACallIsUnseen: what leaves no mark, or moves what stands around
+// it, is spelled out; a value that runs from right to left stays in its place.
+func TestNothingOfACallIsUnseen(t *testing.T) {
+	t.Parallel()
+	st := newStage(t)
+	page := st.waits(st.acme, "alice@example.test", "a", `{"to":"bob\u200b\u3164\ufe00\u115f\u2800\u034f\udb40\udd01@example.test","love":"\u2764\ufe0f"}`)
+	st.waiting.calls[strings.Repeat("a", 32)].Question = "Move \"\u2068\u05d0\u2069\" \"5\u3164\u202e\"?" + strings.Repeat(" and more", 300) + " to Mallory?"
+	a := st.visiting(t, st.acme, "alice@example.test").get(page)
+	says(t, a.body, `bob\u200b\u3164\ufe00\u115f\u2800\u034f\U000e0101@example.test`, "\u2764\ufe0f", "\u2068\u05d0\u2069&#34; &#34;5\\u3164\\u202e&#34;?", " to Mallory?")
+	for _, c := range "\u200b\u3164\ufe00\u115f\u2800\u034f\U000e0101\u202e" {
+		if strings.ContainsRune(a.body, c) {
+			t.Errorf("%U is on the page as it is", c)
+		}
+	}
+}
+
 func TestAPersonDeclinesACall(t *testing.T) {
 	t.Parallel()
 	st := newStage(t)
