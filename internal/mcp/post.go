@@ -122,6 +122,9 @@ func (x *exchange) messages(pattern *call, list []message, batch, stated bool) {
 		c := *pattern
 		a, challenge := x.message(&c, &list[i])
 		x.project += c.projectTime
+		if x.stream.hasBegun() && x.over() {
+			challenge = revokedChallenge(c.endpoint)
+		}
 		if x.stream.end(a, challenge) {
 			return
 		}

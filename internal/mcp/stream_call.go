@@ -164,6 +164,16 @@ func (s *callStream) keepAlive() (stop func()) {
 	}
 }
 
+// hasBegun reports whether anything was written.
+func (s *callStream) hasBegun() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
 // end writes the answer as the last event, if the stream has begun, and reports
 // whether it had. Nothing is written after it. What would be a challenge is an
 // error here: its status can no longer be said, and the next request gets it.
@@ -171,9 +181,7 @@ func (s *callStream) end(a answer, challenge *oauth.Challenge) bool {
 	if s == nil {
 		return false
 	}
-	s.mu.Lock()
-	begun := s.begun
-	s.mu.Unlock()
+	begun := s.hasBegun()
 	if begun {
 		if challenge != nil {
 			a = rpcAnswer(refuse(fault.CodeInvalidRequest, "The sign-in is no longer good; the call may have happened. Sign in again.").of(s.out.id))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/chumbo-dev/chumbo/internal/oauth"
 	"github.com/chumbo-dev/chumbo/internal/surfaces"
 	"github.com/chumbo-dev/chumbo/internal/tenants"
 )
@@ -336,5 +337,36 @@ func TestAClientThatGoesEndsTheCallAtOnce(t *testing.T) {
 			t.Errorf("%s: %v", closing, err)
 		}
 		_ = conn.Close()
+	}
+}
+
+// TestAGrantTakenAwayEndsAStream: whether or not this server heard of it before
+// the call's end.
+func TestAGrantTakenAwayEndsAStream(t *testing.T) {
+	t.Parallel()
+	for _, heard := range []bool{true, false} {
+		b := setup(t)
+		ep := b.surface("acme", func(_ *tenants.Endpoint, compiled *surfaces.Compiled) {
+			tool := testTool("announce")
+			tool.Function = &surfaces.FunctionPlan{Slug: "announce", Timeout: 30, Stream: true}
+			compiled.Access.Authorization, compiled.Tools = surfaces.AuthorizationBridge, []surfaces.Tool{tool}
+		})
+		grant := b.grant(ep, "alice", "alice", "claude", &oauth.Allowed{})
+		b.runner.do(func(ctx context.Context, c *call, _ *surfaces.Tool, _ []byte) (*mcp.CallToolResult, error) {
+			c.notices.progress(1, 0, "")
+			if heard {
+				b.grants.revoke(grant)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			b.grants.mu.Lock()
+			defer b.grants.mu.Unlock()
+			b.grants.gone[grant] = true
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a row"}}}, nil
+		})
+		body := bodyOf(t, b.send(announcing(version20260728, `"progressToken":1`)))
+		if strings.Contains(body, "a row") || !strings.Contains(body, `"id":7,"error":{"code":-32600`) || !strings.Contains(body, "Sign in again") {
+			t.Errorf("heard %v: %s", heard, body)
+		}
 	}
 }
