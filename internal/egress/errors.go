@@ -55,9 +55,10 @@ func describe(ctx context.Context, err error) *fault.Error {
 // been done. False also where that cannot be told.
 func Unsent(err error) bool {
 	var dial *net.OpError
+	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case errors.Is(err, ErrUnsent), errors.Is(err, errLaneFull), errors.Is(err, errLaneOpen), isRefusal(err), isNoSuchHost(err), errors.As(err, &certificate):
+	case errors.Is(err, ErrUnsent), errors.Is(err, errLaneFull), errors.Is(err, errLaneOpen), isRefusal(err), errors.As(err, &dns), errors.As(err, &certificate):
 		return true
 	}
 	return errors.As(err, &dial) && dial.Op == "dial"

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,7 +121,7 @@ func (l *lane) take(ctx context.Context) error {
 	case <-timer.C:
 		return errLaneFull
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("%w: %w", ErrUnsent, ctx.Err())
 	}
 }
 

@@ -1,11 +1,14 @@
 package egress
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/chumbo-dev/chumbo/internal/fault"
 )
@@ -33,6 +36,18 @@ func TestUnsentIsOnlyWhatNeverLeft(t *testing.T) {
 		if !Unsent(fmt.Errorf("wrapped: %w", refused)) {
 			t.Errorf("%v", refused)
 		}
+	}
+	for _, dns := range []net.DNSError{{IsNotFound: true}, {IsTimeout: true}, {IsTemporary: true, Err: "server misbehaving"}} {
+		client.transport.DialContext = (&guard{policy: local, lookup: func(context.Context, string) ([]netip.Addr, error) { return nil, &dns }}).DialContext
+		if _, err := client.Do(get(t, "http://acme.example.test"), Options{}); err == nil || !Unsent(err) {
+			t.Errorf("no name: %v", err)
+		}
+	}
+	for range laneRunning {
+		client.lanes.get("full").running <- struct{}{}
+	}
+	if _, err := client.Do(get(t, url), Options{Lane: "full", Timeout: time.Millisecond}); err == nil || !Unsent(err) {
+		t.Errorf("no time left in the lane: %v", err)
 	}
 	if Unsent(nil) || Unsent(errors.New("anything")) || Unsent(errDeadline) {
 		t.Error("what nobody can tell counts as unsent")
