@@ -29,6 +29,8 @@ func (t *asker) functionFailed(ctx context.Context, err error, reads bool) error
 		return t.explainFunction(answer, reads)
 	case errors.Is(err, errNoResult):
 		return streamEnded(reads)
+	case errors.Is(err, errFlood) && !reads: // it was ended in the middle of its work
+		return functionUnknown("the app's function told more on the way than can be read, and was ended before its result")
 	case errors.Is(err, errEvent):
 		return functionTooLarge(reads)
 	case errors.As(err, &f):

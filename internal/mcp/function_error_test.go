@@ -10,6 +10,7 @@ import (
 	"github.com/chumbo-dev/chumbo/internal/egress"
 	"github.com/chumbo-dev/chumbo/internal/fault"
 	"github.com/chumbo-dev/chumbo/internal/supabase"
+	"github.com/chumbo-dev/chumbo/internal/surfaces"
 )
 
 func TestFailuresOfFunctionsAreToldApart(t *testing.T) {
@@ -87,6 +88,21 @@ func TestABreakInTheMiddleOfAnAnswer(t *testing.T) {
 			}
 			if got := toldBy(t, broken(media, err), writing); got != kindOutcomeUnknown {
 				t.Errorf("%s %s, writing: %s", media, kind, got)
+			}
+		}
+	}
+	large := fault.New(fault.TooLarge, "", "large")
+	for body, writing := range map[string]string{
+		"event: log\ndata: " + strings.Repeat("x", maxEvent): kindOutcomeUnknown, "event: result\ndata: " + strings.Repeat("x", maxEvent): "too_large",
+		"event: log\ndata: ": kindOutcomeUnknown, "event: result\ndata: {": "too_large", "": kindOutcomeUnknown,
+	} {
+		p := &scriptedServices{onInvoke: func(supabase.Session, supabase.Invoke) (supabase.FunctionAnswer, error) {
+			return supabase.FunctionAnswer{Status: 200, ContentType: mediaEvents, Body: io.NopCloser(io.MultiReader(strings.NewReader(body+"\n"), iotest.ErrReader(large)))}, nil
+		}}
+		for want, tool := range map[string]*surfaces.Tool{"too_large": readingFunction(), writing + " ": functionTool()} {
+			tool.Function.Stream = true
+			if got := toldBy(t, p, tool); got != strings.TrimSpace(want) {
+				t.Errorf("cut in %.20q…, reads %v: %s", body, tool.Annotations.ReadOnly, got)
 			}
 		}
 	}

@@ -5,7 +5,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+
+	"github.com/chumbo-dev/chumbo/internal/fault"
 )
 
 // Bounds of a function's event stream.
@@ -18,6 +21,7 @@ const (
 var (
 	errNoResult = errors.New("stream ended before its result")
 	errEvent    = errors.New("an event of the stream is too large")
+	errFlood    = errors.New("stream told more than is read before its result")
 )
 
 // event is a server-sent event (HTML, section 9.2): its type and its data.
@@ -39,12 +43,13 @@ func newEventReader(in io.Reader) *eventReader {
 }
 
 // next returns the next event with data. The data is good until the call after.
+// With an error it is what was read of the event.
 func (r *eventReader) next() (event, error) {
 	e, lines, size := event{name: "message"}, 0, 0
 	for {
 		line, err := r.line(maxEvent - size)
 		if err != nil {
-			return event{}, err
+			return e, err
 		}
 		size += len(line) + 1
 		if len(line) == 0 {
@@ -110,6 +115,8 @@ func readStream(body io.Reader, to notices) ([]byte, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, errNoResult
+		case e.name != "result" && (errors.Is(err, errEvent) || fault.Is(err, fault.TooLarge)):
+			return nil, fmt.Errorf("%w: %w", errFlood, err)
 		case err != nil:
 			return nil, err
 		}
