@@ -118,6 +118,11 @@ func TestTheConnectPageShowsStrangersNothingThatARuleHides(t *testing.T) {
 	if strings.Contains(body, "docs") || !strings.Contains(body, "open") {
 		t.Errorf("the page: %s", body)
 	}
+	b = setup(t)
+	b.policed(func(c *surfaces.Compiled, _ *surfaces.Tool) { c.Policy.Visible = `"staff" in claims.roles` })
+	if body := bodyOf(t, b.send(request{method: http.MethodGet, header: map[string]string{"Accept": "text/html"}})); strings.Contains(body, "<li>") {
+		t.Errorf("the page under a rule of the surface's: %s", body)
+	}
 }
 
 // TestABatchAsksNoRuleAboutAnotherCallsArguments, and one refused call of a

@@ -142,18 +142,20 @@ func (x *exchange) connectPage(ep *tenants.Endpoint) {
 	if revision, err := x.h.revisions.of(x.r.Context(), ep); err != nil { // the page is of use without its tools
 		x.h.cfg.Logger.Warn("load revision for the connect page", slog.String("surface", ep.Surface.String()), slog.Any("error", err))
 	} else {
+		// Nobody is known who could fulfil a rule, the surface's or a capability's.
+		unruled := func(k *capability) bool { return revision.rules.visible == nil && k.visible == nil }
 		for _, t := range revision.order {
-			if t.visible == nil { // nobody is known who could fulfil its rule
+			if unruled(&t.capability) {
 				v.tools = append(v.tools, t.spec)
 			}
 		}
 		for _, one := range revision.resources {
-			if one.visible == nil {
+			if unruled(&one.capability) {
 				v.resources = append(v.resources, one.spec)
 			}
 		}
 		for _, p := range revision.promptOrder {
-			if p.visible == nil {
+			if unruled(&p.capability) {
 				v.prompts = append(v.prompts, p.spec)
 			}
 		}
