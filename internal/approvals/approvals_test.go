@@ -218,6 +218,31 @@ func TestManyCallsAtOnceUseOneApprovalOnce(t *testing.T) {
 	}
 }
 
+func TestManyUseAStateAtOnceAndOneMay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	first := 0
+	for i := range 12 {
+		group.Go(func() {
+			used, err := []*approvals.Service{w.one, w.other}[i%2].Use(t.Context(), w.acme.Organization, []byte("state"), noon.Add(time.Minute))
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if used {
+				first++
+			}
+		})
+	}
+	group.Wait()
+	if first != 1 {
+		t.Errorf("%d used it", first)
+	}
+}
+
 func TestADeclinedCallIsToldSoOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
