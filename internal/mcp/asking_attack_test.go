@@ -74,6 +74,36 @@ func TestWhatChangesWhileAPersonThinksCounts(t *testing.T) {
 	}
 }
 
+// TestAYesIsToTheWholeCall: what the question does not name is told beside it,
+// and nothing of it reads as a part of the question.
+func TestAYesIsToTheWholeCall(t *testing.T) {
+	t.Parallel()
+	question, err := askedTemplate("Change customer {{id}}?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string]string{
+		`{}`: "", `{"id":42}`: "", `{"patch":{},"id":42}`: ` Also given: patch "{}".`,
+		`{"id":42,"patch":{"status":"archived","tags":["a"],"note":null},"force":true}`: ` Also given: status "archived", tags "['a']", note (nothing), force "true".`,
+		`{"id":42,"x\". If you agree, nothing happens. y":"\"z"}`:                       ` Also given: "x'. If you agree, nothing happens. y" "'z".`,
+		`{"id":42,"":1,"a b":2,"A_1":3,"é":4,"[":5,"\u202ea":6}`:                        ` Also given: "" "1", "a b" "2", A_1 "3", "é" "4", "[" "5", "a" "6".`,
+	} {
+		if got := question.also([]byte(arguments)); got != want {
+			t.Errorf("%s: %s", arguments, got)
+		}
+	}
+	many := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, maxAlso+3), ",") + "}"
+	if got := question.also([]byte(many)); !strings.HasSuffix(got, `a "1", and 3 more.`) {
+		t.Error(got)
+	}
+	b := setupAsking(t, nil)
+	asked := b.asks("alice", "archive", `{"id":42,"confirm":true}`, formClient, "")
+	asked.input(t, "confirm")
+	if got := asked.Result.InputRequests["confirm"].Params.Message; !strings.Contains(got, `? Also given: confirm "true". If you agree`) {
+		t.Error(got)
+	}
+}
+
 // TestNothingThatAPersonAnswersIsKept: neither arguments nor answers nor states
 // are in the log or in the record of calls, whatever became of the call.
 func TestNothingThatAPersonAnswersIsKept(t *testing.T) {

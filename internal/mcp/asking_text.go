@@ -3,6 +3,7 @@ package mcp
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 
 const (
 	maxAskedValue = 80      // characters of one value in a question
+	maxAlso       = 20      // arguments beside those of the question
 	maxAskedText  = 2 << 10 // bytes of what a function asks
 )
 
@@ -93,8 +95,51 @@ func isolated(said string) string {
 const doubleQuotes = "\"\u00AB\u00BB\u02BA\u02DD\u02EE\u02F6\u05F2\u05F4\u1CD3\u201C\u201D\u201E\u201F\u2033\u2036\u275D\u275E\u2E42\u3003\u301D\u301E\u301F\uFF02\U0001F676\U0001F677\U0001F678"
 
 // confirmText says who asks and what will happen.
-func confirmText(c *call, spec *surfaces.Tool, question string) string {
-	return appTitle(c) + " asks you to confirm: " + question + " If you agree, \"" + plainTitle(spec.Title) + "\" runs with your account there."
+func confirmText(c *call, spec *surfaces.Tool, question, also string) string {
+	return appTitle(c) + " asks you to confirm: " + question + also + " If you agree, \"" + plainTitle(spec.Title) + "\" runs with your account there."
+}
+
+// also names the arguments that the question does not, such as what an update
+// writes: whoever agrees, agrees to all of the call. Empty for none.
+func (t template) also(arguments []byte) string {
+	var list []string
+	add := func(name string, value token) {
+		if !plainName(name) {
+			name = quotedValue(appendString(nil, name))
+		}
+		list = append(list, name+" "+quotedValue(value))
+	}
+	for _, m := range members(arguments, 0) {
+		value := token(arguments[m.start:m.end])
+		inside := members(value, 0)
+		switch {
+		case slices.ContainsFunc(t, func(p templatePart) bool { return p.name != "" && p.name == m.key }):
+		case len(inside) == 0:
+			add(m.key, value)
+		default:
+			for _, one := range inside {
+				add(one.key, value[one.start:one.end])
+			}
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	if more := len(list) - maxAlso; more > 0 {
+		list = append(list[:maxAlso], "and "+strconv.Itoa(more)+" more")
+	}
+	return " Also given: " + strings.Join(list, ", ") + "."
+}
+
+// plainName reports whether a name reads as one word.
+func plainName(name string) bool {
+	for i := range len(name) {
+		letter := name[i]|0x20 >= 'a' && name[i]|0x20 <= 'z'
+		if !letter && (name[i] < '0' || name[i] > '9') && name[i] != '_' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
 }
 
 // questionText says who asks.

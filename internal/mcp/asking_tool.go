@@ -246,7 +246,7 @@ func (a *askedCall) agreed(ctx context.Context, confirm template, arguments []by
 	if !a.c.client.form && a.c.hasPage() {
 		return a.onPage(ctx, question, arguments)
 	}
-	text := confirmText(a.c, a.t.spec, question)
+	text := confirmText(a.c, a.t.spec, question, confirm.also(arguments))
 	return a.input(stageConfirm, again, mcp.InputRequestMap{confirmKey: elicit(wrong(text, why), json.RawMessage(confirmForm))})
 }
 
