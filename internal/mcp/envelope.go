@@ -11,6 +11,10 @@ import (
 // maxBatch bounds the messages of one batch (2025-03-26 only).
 const maxBatch = 20
 
+// maxProgressToken bounds the token that every notice of progress repeats, in
+// bytes; with a longer one nothing is told.
+const maxProgressToken = 256
+
 // keys of a request's _meta (MCP 2026-07-28, basic/index).
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
@@ -41,7 +45,7 @@ type message struct {
 	asked        string // params.protocolVersion of initialize
 	client       clientInfo
 
-	progressToken json.RawMessage // _meta progressToken, a string or a number; nil without
+	progressToken json.RawMessage // _meta progressToken, a short string or a number; nil without
 	logLevel      string          // _meta logLevel
 	trace         traceContext
 
@@ -186,7 +190,7 @@ func (m *message) readMeta(meta []byte) {
 		case metaClient:
 			m.client = readClient(value)
 		case metaProgress:
-			if validID(value) {
+			if validID(value) && len(value) <= maxProgressToken {
 				m.progressToken = value
 			}
 		case metaLogLevel:

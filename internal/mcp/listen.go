@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -22,6 +23,7 @@ const (
 	listenLife         = 30 * time.Minute // then the client asks again, with a fresh token
 	listenCheck        = 5 * time.Second  // how often the live revision is compared
 	keepAlive          = 15 * time.Second // between comments, below the idle limits of proxies
+	maxListenID        = 256              // bytes of the request's id, which every notice repeats
 )
 
 // listeners keeps the open streams within bounds and ends them at shutdown.
@@ -173,7 +175,11 @@ func (x *exchange) listen(c *call, m *message) {
 		key.from = ratelimit.AddressKey(x.h.cfg.Hosts.ClientAddress(x.r))
 	}
 	want, err := wants(m)
-	if err == nil {
+	switch {
+	case err != nil:
+	case len(m.id) > maxListenID:
+		err = refuse(fault.CodeInvalidRequest, "The id of a subscription has at most %d bytes.", maxListenID)
+	default:
 		err = x.h.listeners.enter(key)
 	}
 	if err != nil {
@@ -187,7 +193,7 @@ func (x *exchange) listen(c *call, m *message) {
 	}
 	streamHeaders(x.w.Header())
 	x.w.WriteHeader(http.StatusOK)
-	s := &stream{w: x.w, control: http.NewResponseController(x.w), id: m.id}
+	s := &stream{w: x.w, control: http.NewResponseController(x.w), id: bytes.Clone(m.id)} // of the body, nothing else is kept
 	life := listenLife
 	if !c.caller.Expires.IsZero() {
 		life = min(life, c.caller.Expires.Sub(x.h.cfg.Now()))

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -356,6 +358,56 @@ func TestListenOverHTTP(t *testing.T) {
 	if !strings.Contains(body, `"notifications":{"toolsListChanged":true}`) || !strings.Contains(body, `"id":7,`) {
 		t.Fatalf("stream %s", body)
 	}
+}
+
+// TestListenKeepsNothingOfItsRequest: it stays open for long, and a request may
+// have a megabyte. It measures memory, so nothing runs beside it.
+func TestListenKeepsNothingOfItsRequest(t *testing.T) {
+	b := setup(t)
+	ep := b.surface("acme", nil)
+	b.caller(ep, "alice", "alice")
+	long := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`).as("alice")
+	long.body = strings.Replace(long.body, `"id":7`, `"id":"`+strings.Repeat("x", maxListenID)+`"`, 1)
+	if res := b.send(long); res.StatusCode != http.StatusBadRequest || len(bodyOf(t, res)) > 1000 {
+		t.Errorf("a long id: %d", res.StatusCode)
+	}
+	const streams, size = 40, 900 << 10
+	q := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},"own":"`+strings.Repeat("x", size)+`"`)
+	before := inUse()
+	for i := range streams {
+		who := fmt.Sprintf("user-%d", i)
+		b.caller(ep, who, who)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.server.URL+"/acme/mcp", strings.NewReader(q.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range q.header {
+			req.Header.Set(name, value)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+who)
+		res, err := b.server.Client().Do(req)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%v %v", res, err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		if _, err := res.Body.Read(make([]byte, 10)); err != nil { // it is acknowledged
+			t.Fatal(err)
+		}
+	}
+	if kept := inUse() - before; kept > streams*size/2 {
+		t.Errorf("%d KiB are kept for %d streams", kept>>10, streams)
+	}
+	b.handler.Close()
+}
+
+// inUse is how much memory is reachable, in bytes.
+func inUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // fits
 }
 
 func TestOfficialClientHearsOfAPublish(t *testing.T) {

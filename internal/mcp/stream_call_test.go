@@ -137,6 +137,7 @@ func TestNoticesAreThoseThatWereAskedFor(t *testing.T) {
 		{version20260728, ``, ""},
 		{version20260728, `"progressToken":null`, ""},
 		{version20260728, `"progressToken":"p\u0031"`, progressEvents + halfEvent},
+		{version20260728, `"progressToken":"` + strings.Repeat("x", maxProgressToken) + `"`, ""}, // it would be repeated with every notice
 		{version20260728, level + `"info"`, infoEvent + errorEvent},
 		{version20260728, level + `"debug","progressToken":"p\u0031"`, progressEvents + debugEvent + infoEvent + halfEvent + errorEvent},
 		{version20260728, level + `"error"`, errorEvent},
