@@ -362,7 +362,7 @@ func TestListenOverHTTP(t *testing.T) {
 
 // TestListenKeepsNothingOfItsRequest: it stays open for long, and a request may
 // have a megabyte. It measures memory, so nothing runs beside it.
-func TestListenKeepsNothingOfItsRequest(t *testing.T) {
+func TestListenKeepsNothingOfItsRequest(t *testing.T) { //nolint:paralleltest // it measures memory
 	b := setup(t)
 	ep := b.surface("acme", nil)
 	b.caller(ep, "alice", "alice")
