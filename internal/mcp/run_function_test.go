@@ -123,6 +123,29 @@ func TestAnswersOverTheBudgetSayThatTheCallWasMade(t *testing.T) {
 	}
 }
 
+// TestWhatAPromptsFunctionSaysIsWithinItsBudget, images and sounds counted.
+func TestWhatAPromptsFunctionSaysIsWithinItsBudget(t *testing.T) {
+	t.Parallel()
+	spec := &surfaces.Prompt{Name: "review", Budget: 1000, Function: &surfaces.FunctionPlan{Slug: "review", Timeout: 30}}
+	for name, k := range map[string]struct {
+		media, body string
+		fits        bool
+	}{
+		"a text":        {"text/plain", strings.Repeat("x", 900), true},
+		"a long text":   {"text/plain", strings.Repeat("x", 1001), false},
+		"an image":      {"image/png", strings.Repeat("x", 700), true},
+		"a large image": {"image/png", strings.Repeat("x", 800), false},
+		"both": {"application/json", `{"messages":[{"role":"user","content":{"type":"text","text":"` + strings.Repeat("x", 600) +
+			`"}},{"role":"user","content":{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("AAAA", 150) + `"}}]}`, false},
+	} {
+		res, err := newServicesRunner(t, answers(k.media, k.body)).prompt(t.Context(), runCall(), spec, []byte(`{}`))
+		var told *toolError
+		if k.fits != (err == nil && len(res.Messages) == 1) || !k.fits && (!errors.As(err, &told) || told.kind != "too_large") {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+}
+
 func TestGuidanceAndTemplatesApplyToFunctions(t *testing.T) {
 	t.Parallel()
 	tool := functionTool()
@@ -152,6 +175,9 @@ func TestWhatAFunctionIsCalledWith(t *testing.T) {
 	}
 	if !strings.HasPrefix(q.TraceParent, "00-0af7651916cd43dd8448eb211c80319c-") || q.TraceState != "a=b" {
 		t.Errorf("trace %s %s", q.TraceParent, q.TraceState)
+	}
+	if q.MaxBytes != 4<<20 || !strings.Contains(q.Accept, mediaResult) || !strings.Contains(q.Accept, mediaEvents) {
+		t.Errorf("at most %d bytes of %s", q.MaxBytes, q.Accept)
 	}
 	if left := q.Deadline.Sub(before); left < 29*time.Second || left > 31*time.Second {
 		t.Errorf("deadline in %s", left)

@@ -152,7 +152,7 @@ func (r *toolRunner) prompt(ctx context.Context, c *call, spec *surfaces.Prompt,
 		}
 	}
 	switch {
-	case err == nil && !m.fits(promptBudget(spec)):
+	case err == nil && m.size() > promptBudget(spec):
 		return nil, promptTooLarge(spec)
 	case err == nil:
 		return promptOf(spec, m), nil
