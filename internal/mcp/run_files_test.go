@@ -260,7 +260,7 @@ func TestLargeFilesAreLinks(t *testing.T) {
 		p := holding(k.media, k.body)
 		res := runResult(t, newServicesRunner(t, p), runCall(), readFileTool(), `{"path":"big"}`)
 		link, ok := res.Content[len(res.Content)-1].(*mcp.ResourceLink)
-		if !ok || len(res.Content) != 2 || *link.Size != k.size || link.Name != "big" || !strings.HasSuffix(link.URI, "/documents/reports/big?token=t") || len(p.signed) != 1 {
+		if !ok || len(res.Content) != 2 || *link.Size != k.size || link.Name != "big" || !strings.HasSuffix(link.URI, "/documents/reports/big?token=t") || len(p.signed) != 1 || p.lives[0] != time.Minute {
 			t.Errorf("%s: %+v", name, res.Content)
 			continue
 		}

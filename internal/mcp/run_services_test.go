@@ -22,6 +22,7 @@ type scriptedServices struct {
 	listed   []supabase.ListFiles
 	opened   []string
 	signed   []string
+	lives    []time.Duration // of links
 	uploaded []supabase.UploadFile
 	sessions []supabase.Session
 
@@ -65,8 +66,8 @@ func (p *scriptedServices) OpenFile(_ context.Context, s supabase.Session, bucke
 	return p.onOpen(s, path, maxBytes)
 }
 
-func (p *scriptedServices) SignFile(_ context.Context, s supabase.Session, bucket, path string, _ time.Duration) (string, supabase.Trip, error) {
-	p.keep(s, func() { p.signed = append(p.signed, bucket+"/"+path) })
+func (p *scriptedServices) SignFile(_ context.Context, s supabase.Session, bucket, path string, life time.Duration) (string, supabase.Trip, error) {
+	p.keep(s, func() { p.signed, p.lives = append(p.signed, bucket+"/"+path), append(p.lives, life) })
 	return "https://project.example.test/storage/v1/object/sign/" + bucket + "/" + path + "?token=t", supabase.Trip{}, nil
 }
 
