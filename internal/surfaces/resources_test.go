@@ -157,6 +157,8 @@ func TestResourcesAndPromptsAreOneSurfacesWithItsTools(t *testing.T) {
 		"a prompt twice":   {"prompts:\n  - { prompt: a, function: f }\n  - { prompt: a, function: f }\n", "the prompt name a is taken on line 5", 6},
 		"one too many": {"tools:\n  - { rpc: greet }\nresources:\n" + strings.ReplaceAll(listOf(199, func(i int) string { return fmt.Sprintf("  - { uri: acme://%d, text: a }\n", i) }), "\n, ", "\n") +
 			"prompts:\n  - { prompt: a, function: f }\n", "201 tools, resources and prompts; at most 200", 1},
+		"resources alone":                  {"resources:\n" + strings.Repeat("  - { text: a }\n", MaxCapabilities+1), "201 resources; at most 200", 5},
+		"prompts alone":                    {"prompts:\n" + strings.Repeat("  - { function: f }\n", MaxCapabilities+1), "201 prompts; at most 200", 5},
 		"an argument that may be left out": {"resources:\n  - { uri: \"acme://{a}\", function: f }\nprompts:\n  - { prompt: a, arguments: [{ name: a }], messages: [{ role: user, resource: \"acme://{{a}}\" }] }\n", "write required: true", 7},
 		"an address that is one by chance": {"resources:\n  - { uri: acme://a, text: a }\nprompts:\n  - { prompt: a, arguments: [{ name: a, required: true }], messages: [{ role: user, resource: \"acme://{{a}}\" }] }\n", "is not a resource of this surface, whatever", 7},
 		"an argument over a text":          {"resources:\n  - { uri: \"acme://a/{b}\", function: f }\nprompts:\n  - { prompt: a, arguments: [{ name: a, required: true }], messages: [{ role: user, resource: \"acme://{{a}}/b\" }] }\n", "is not a resource of this surface, whatever", 7},
@@ -164,6 +166,11 @@ func TestResourcesAndPromptsAreOneSurfacesWithItsTools(t *testing.T) {
 		b := Build([]byte(head+c.file), loadSnapshot(t), known())
 		if b.Compiled != nil || !mentions(b.Problems, c.line, c.words) {
 			t.Errorf("%s: compiled %t, %v", name, b.Compiled != nil, b.Problems)
+		}
+	}
+	for _, entry := range []string{"uri: \"acme://a/{b}\", function: f, complete: { b: { table: customers, column: id } }", "uri: acme://a, table: customers, columns: [id]", "uri: acme://a, storage: documents, path: a"} {
+		if b := Build(readFile("resources", entry), nil, known()); b.Compiled != nil || !mentions(b.Problems, 5, "import") {
+			t.Errorf("%s without a schema: compiled %t, %v", entry, b.Compiled != nil, b.Problems)
 		}
 	}
 	b := Build([]byte(head+"resources:\n  - { uri: acme://a, text: a }\n  - { uri: acme:a, text: b }\n  - { uri: acme://b, name: a_3, text: b }\n  - { uri: acme:/a, text: b }\n"), nil, known())
