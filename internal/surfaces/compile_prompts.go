@@ -133,6 +133,8 @@ func (c *compiler) promptTags(t Text, s *PromptSpec) []string {
 			tags = append(tags, name)
 		case !toolName.MatchString(name):
 			c.errorf(t.at, "the message has the tag {{%s}}, and only the names of arguments are filled in: write {{name}}", oneLine(name, 80))
+		case len(known) == 0:
+			c.errorf(t.at, "the message uses the unknown name %s, and the prompt has no arguments: write arguments: [{ name: %s, required: true }]", quoteName(name), name)
 		default:
 			c.errorf(t.at, "the message uses the unknown name %s%s", quoteName(name), c.suggest(name, known, "; its arguments are "))
 		}
@@ -175,6 +177,10 @@ func (c *compiler) embedded(t Text, tags []string, s *PromptSpec) {
 		if s.Public && !r.Public {
 			c.errorf(t.at, "the prompt is public, and the resource %s is not: mark it public: true, too", r.URI.Value)
 		}
+		return
+	}
+	if strings.Contains(b.String(), "{") {
+		c.errorf(t.at, "%s is the pattern of addresses, and a message embeds one of them: write an argument for each variable, with two braces, such as acme://customers/{{id}}", quoteName(t.Value))
 		return
 	}
 	var uris []string

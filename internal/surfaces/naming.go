@@ -89,7 +89,11 @@ func (c *compiler) nameTools() {
 			name = m.tool.Name[:min(len(m.tool.Name), maxToolName-len(suffix))] + suffix
 		}
 		if name != m.tool.Name {
-			c.warnf(m.at, "the tool is named %s, because %s is taken by the tool on line %d; choose a name with the key name", name, m.tool.Name, taken[m.tool.Name].line)
+			key := "name"
+			if m.tool.Function != nil {
+				key = "tool"
+			}
+			c.warnf(m.at, "the tool is named %s, because %s is taken by the tool on line %d; choose a name with the key %s", name, m.tool.Name, taken[m.tool.Name].line, key)
 		}
 		taken[name] = m.at
 		m.tool.Name = name

@@ -26,6 +26,18 @@ func TestDerivedNamesAreSafeForEveryClient(t *testing.T) {
 	}
 }
 
+// TestCollidingNamesNameTheKeyThatMends: functions are named by another key than
+// tables and buckets.
+func TestCollidingNamesNameTheKeyThatMends(t *testing.T) {
+	t.Parallel()
+	for entry, key := range map[string]string{"function: ping, description: Again.": "tool", "storage: documents, operations: list": "name", "table: customers, columns: [id], operations: list": "name"} {
+		b := Build([]byte("version: 1\ntitle: T\naccess: { mode: oauth, authorization: bridge }\ntools:\n  - { "+entry+" }\n  - { "+entry+" }\n"), loadSnapshot(t), known())
+		if !mentions(b.Problems, 6, "choose a name with the key "+key) {
+			t.Errorf("%s: %v", entry, b.Problems)
+		}
+	}
+}
+
 func TestFilterArgumentsNeverCollide(t *testing.T) {
 	t.Parallel()
 	taken := map[string]bool{"order": true, "limit": true, "cursor": true}

@@ -180,8 +180,8 @@ func (r *reader) rows(m mapping) *RowsSpec {
 		return t.Value == "*"
 	})
 	s.Key, _ = m.list("key", ruleName)
-	s.Filters, _ = m.list("filters", ruleName)
-	if e, given := m.entries["filters"]; given && len(s.Filters) == 0 {
+	s.Filters, ok = m.list("filters", ruleName)
+	if e, given := m.entries["filters"]; given && ok && len(s.Filters) == 0 {
 		r.errorf(e.key, "filters is an empty list: name the variables of the uri that narrow the rows, or leave it out")
 	}
 	if s.Order = r.orders(m); len(s.Order) > 1 {
@@ -210,7 +210,11 @@ func (r *reader) resourceFile(m mapping, s *ResourceSpec) *FileSpec {
 		f.Path = t
 		for segment := range strings.SplitSeq(t.Value, "/") {
 			if segment == "." || segment == ".." || !fileSegment.MatchString(segment) {
-				r.errorf(t.at, "%s is not the path of a file in Storage", quoteName(t.Value))
+				hint := ""
+				if plain := strings.Trim(t.Value, "/"); plain != "" && plain != t.Value {
+					hint = ": write path: " + oneLine(plain, 80)
+				}
+				r.errorf(t.at, "%s is not the path of a file in Storage%s", quoteName(t.Value), hint)
 				break
 			}
 		}

@@ -51,6 +51,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 		"uri: acme://a, text: { a: b }":                                                               "text must be text, not a mapping",
 		"uri: acme://a, text: \"\\u202e\"":                                                            "U+202E",
 		"uri: acme://" + strings.Repeat("a", 500) + ", text: a":                                       "at most 500",
+		"uri: acme://a, storage: documents, path: /b.txt":                                             "Storage: write path: b.txt",
 		"uri: [a], text: a":       "uri must be text",
 		"uri: acme://a, texts: a": "did you mean \"text\" instead of \"texts\"?",
 	} {
@@ -58,6 +59,8 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	}
 	for entry, words := range map[string]string{
 		"prompt: p, messages: [{ role: user, text: \"{{a}}\" }]":                                                             "the unknown name \"a\"",
+		"prompt: p, messages: [{ role: user, text: \"{{b}}\" }]":                                                             "write arguments: [{ name: b, required: true }]",
+		"prompt: p, messages: [{ role: user, resource: \"acme://customers/{id}\" }]":                                         "with two braces",
 		"prompt: p, arguments: [{ name: week }], messages: [{ role: user, text: \"{{weak}}\" }]":                             "did you mean \"week\"?",
 		"prompt: p, messages: [{ role: user, text: \"{{#items}}\" }]":                                                        "only the names of arguments are filled in",
 		"prompt: p, messages: [{ role: user, text: \"{{\" }]":                                                                "{{ without }}",
@@ -183,6 +186,15 @@ func TestResourcesAndPromptsAreOneSurfacesWithItsTools(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"a", "a_2", "a_3", "a_4"}) || !mentions(b.Problems, 6, "is named a_2") {
 		t.Errorf("names %v: %v", names, b.Problems)
+	}
+}
+
+// TestWhatIsNoListIsSaidOnce: nobody is told that a mapping lists nothing.
+func TestWhatIsNoListIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	b := Build(readFile("resources", "uri: \"acme://{status}\", table: customers, columns: [id, status], filters: { status: [eq] }"), loadSnapshot(t), known())
+	if len(b.Problems) != 1 || !mentions(b.Problems, 5, "filters must be a list") {
+		t.Errorf("%v", b.Problems)
 	}
 }
 
