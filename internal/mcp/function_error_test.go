@@ -106,6 +106,14 @@ func TestABreakInTheMiddleOfAnAnswer(t *testing.T) {
 			}
 		}
 	}
+	// A stream that ends as it should, but for its result.
+	for tool, want := range map[*surfaces.Tool]string{readingFunction(): fault.Unavailable.String(), functionTool(): kindOutcomeUnknown} {
+		tool.Function.Stream = true
+		got := runTool(t, newServicesRunner(t, answers(mediaEvents, "event: progress\ndata: {\"progress\":1}\n\n")), runCall(), tool, `{}`)
+		if got.kind() != want || !strings.Contains(got.text, "ended before its result") {
+			t.Errorf("a stream without a result: %s, want %s", got.text, want)
+		}
+	}
 	ours := errors.New("ours")
 	if _, err := newServicesRunner(t, refuses(ours)).run(t.Context(), runCall(), functionTool(), []byte(`{}`)); !errors.Is(err, ours) {
 		t.Errorf("our own failure: %v", err)
