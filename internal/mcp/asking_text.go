@@ -110,7 +110,7 @@ func (t template) also(arguments []byte) string {
 		list = append(list, name+" "+quotedValue(value))
 	}
 	for _, m := range members(arguments, 0) {
-		value := token(arguments[m.start:m.end])
+		value := arguments[m.start:m.end]
 		inside := members(value, 0)
 		switch {
 		case slices.ContainsFunc(t, func(p templatePart) bool { return p.name != "" && p.name == m.key }):
