@@ -169,11 +169,27 @@ func (d *dashboard) preview(c echo.Context, head web.SurfaceHead, file string) (
 // previewTool reads a tool as clients read it; one that could not be served
 // shows what was declared.
 func previewTool(declared *surfaces.Tool, raw json.RawMessage) web.PreviewTool {
-	t := web.PreviewTool{Weight: surfaces.Weight(declared)}
+	t := web.PreviewTool{Weight: surfaces.Weight(declared), Asks: asks(declared)}
 	if raw == nil || json.Unmarshal(raw, &t) != nil {
 		t.Name, t.Title, t.Description, t.LeftOut = declared.Name, declared.Title, declared.Description, true
 	}
 	return t
+}
+
+// asks says what a person is asked before a tool runs, or by it: no list that
+// clients get tells.
+func asks(t *surfaces.Tool) string {
+	switch {
+	case len(t.Questions) > 0 && t.Confirm != "":
+		return "asks a person questions, then to confirm"
+	case len(t.Questions) > 0:
+		return "asks a person questions"
+	case t.Confirm != "":
+		return "asks a person to confirm"
+	case t.Function != nil && t.Function.Asks:
+		return "may ask a person"
+	}
+	return ""
 }
 
 // previewResource is previewTool for a resource.

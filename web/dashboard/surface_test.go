@@ -162,6 +162,14 @@ func TestPreviewIsTheToolsOfWhatIsTyped(t *testing.T) {
 			t.Errorf("no %q in %s", want, answer.text)
 		}
 	}
+	asking := strings.Replace(fileTwo, "tools:\n", "tools:\n  - { function: send, description: Send it., asks: true }\n  - { function: drop, description: Drop it., confirm: Drop it? }\n"+
+		"  - { function: tell, description: Tell it., input: { type: object, properties: { why: { type: string } } }, questions: { why: { message: Why?, arguments: [why] } } }\n", 1)
+	answer = s.alice.post(t, at+"/main/preview", "file", asking)
+	for _, want := range []string{"may ask a person", "asks a person to confirm", "asks a person questions"} {
+		if strings.Count(answer.text, want) != 1 {
+			t.Errorf("not once %q in %s", want, answer.text)
+		}
+	}
 	if huge := s.alice.post(t, at+"/main/preview", "file", strings.Repeat("# long\n", 60_000)); huge.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("too large a file: %d", huge.status)
 	}
