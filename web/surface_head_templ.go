@@ -491,7 +491,7 @@ func grouped(n int) string {
 var surfaceSaid = map[string]string{
 	"made":             "The draft is made. Look at what clients would list, then review and publish.",
 	"saved":            "The draft is saved. Nothing is published yet.",
-	"published":        "Published. Clients that are connected are told that the tools have changed.",
+	"published":        "Published. Clients that are connected are told what changed.",
 	"again":            "Published: an earlier revision with the same content is live again.",
 	"rolled-back":      "The earlier revision is live again.",
 	"pinned":           "Pinned. It stays live until somebody unpins it.",

@@ -1051,7 +1051,7 @@ func SurfaceRollback(p SurfaceRollbackPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, " stays in the list, and so does your draft. Clients are told that the tools have changed.</p><div class=\"actions\"><button class=\"button\">Make revision ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, " stays in the list, and so does your draft. Clients are told what changed.</p><div class=\"actions\"><button class=\"button\">Make revision ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -247,6 +247,30 @@ func TestReviewOffersToPublishOnlyWhatCanBePublished(t *testing.T) {
 	}
 }
 
+func TestReviewSaysWhatConnectedAppsDoNotSeeYet(t *testing.T) {
+	t.Parallel()
+	bridge := surfaces.Access{Modes: []surfaces.Mode{surfaces.ModeOAuth}, Authorization: surfaces.AuthorizationBridge}
+	direct := surfaces.Access{Modes: []surfaces.Mode{surfaces.ModeOAuth}, Authorization: surfaces.AuthorizationDirect}
+	added := surfaces.Change{Class: surfaces.ChangeSafe, Capability: "archive", Summary: "archive: new tool"}
+	for name, tc := range map[string]struct {
+		access surfaces.Access
+		tool   surfaces.Tool
+		change surfaces.Change
+		want   bool
+	}{
+		"a tool that writes":  {bridge, surfaces.Tool{Name: "archive"}, added, true},
+		"without a bridge":    {direct, surfaces.Tool{Name: "archive"}, added, false},
+		"a tool that reads":   {bridge, surfaces.Tool{Name: "archive", Annotations: surfaces.Annotations{ReadOnly: true}}, added, false},
+		"a tool that changed": {bridge, surfaces.Tool{Name: "archive"}, surfaces.Change{Class: surfaces.ChangeBehaviour, Capability: "archive", Summary: "archive: the description changed"}, false},
+	} {
+		plan := surfaces.Plan{Built: surfaces.Built{Compiled: &surfaces.Compiled{Access: tc.access, Tools: []surfaces.Tool{tc.tool}}}, Live: &surfaces.Revision{Number: 4}, Changes: []surfaces.Change{tc.change}}
+		text := render(t, SurfaceReview(SurfaceReviewPage{SurfaceHead: surfaceHeadOf(tenants.StateLive, 4), Plan: plan}))
+		if strings.Contains(text, "until they agree under Connected apps") != tc.want {
+			t.Errorf("%s: said %t", name, !tc.want)
+		}
+	}
+}
+
 func TestBlockingFindingsAskForAReasonEach(t *testing.T) {
 	t.Parallel()
 	plan := surfaces.Plan{Built: surfaces.Built{Compiled: &surfaces.Compiled{}}, Blocking: []surfaces.Finding{

@@ -30,6 +30,12 @@ type Change struct {
 	Summary    string      `json:"summary"`              // one line: "customers_list: argument status is required now"
 }
 
+// newTool is the summary of a tool that was not there before.
+const newTool = "new tool"
+
+// NewTool reports whether a tool was not there before.
+func (c Change) NewTool() bool { return c.Summary == c.Capability+": "+newTool }
+
 // Diff lists what changed for clients, gravest first, then in the order of the
 // surface file: the surface itself, tools that are gone, the others, then
 // resources and prompts likewise. A nil before is a first publication and has
@@ -124,7 +130,7 @@ func (d *differ) tools(before, after []Tool) {
 			old = renamed[now.Name]
 		}
 		if old == nil {
-			d.add(ChangeSafe, "new tool")
+			d.add(ChangeSafe, newTool)
 			continue
 		}
 		d.compare(old, now)

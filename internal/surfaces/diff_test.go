@@ -61,6 +61,14 @@ func lines(changes []Change) []string {
 	return out
 }
 
+func TestDiffKnowsItsNewTools(t *testing.T) {
+	t.Parallel()
+	none, one := &Compiled{}, &Compiled{Tools: []Tool{{Name: "a"}}}
+	if added, gone := Diff(none, one), Diff(one, none); len(added) != 1 || !added[0].NewTool() || len(gone) != 1 || gone[0].NewTool() {
+		t.Errorf("%v, back %v", added, gone)
+	}
+}
+
 func TestDiffClassesWhatAFileChangesForClients(t *testing.T) {
 	t.Parallel()
 	const archiveTool = "  - tool: archive\n    description: Archives a customer.\n    rpc: archive_customer\n    arguments:\n      id: The customer.\n      reason: { description: Why., max_length: 200, enum: [spam, left] }\n    scopes: [email]\n"
