@@ -204,8 +204,9 @@ func encode(b *strings.Builder, value, keep string) {
 	}
 }
 
-// refusedSchemes are those that mean something to browsers and clients.
-var refusedSchemes = []string{"http", "https", "file", "data", "javascript", "ui"}
+// refusedSchemes are those that mean something to browsers and clients, and
+// prompt, which rules and records name prompts by.
+var refusedSchemes = []string{"http", "https", "file", "data", "javascript", "ui", "prompt"}
 
 // instead are the operators of RFC 6570 that this version does not expand, with
 // what says the same.

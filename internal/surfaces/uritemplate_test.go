@@ -75,7 +75,7 @@ func TestURIsThatCannotBeDeclaredSayWhatToWrite(t *testing.T) {
 	t.Parallel()
 	for uri, words := range map[string]string{
 		"guide": "no scheme", "/guide": "no scheme", "{a}://x": "no scheme", "acme:": "something after it", "acme://": "something after it", "://a": "something after it",
-		"http://example.com/a": "scheme of your own", "HTTPS://example.com": "scheme of your own", "file:///a": "scheme of your own", "data:a": "scheme of your own", "javascript:a": "scheme of your own", "ui://a": "scheme of your own",
+		"http://example.com/a": "scheme of your own", "HTTPS://example.com": "scheme of your own", "file:///a": "scheme of your own", "data:a": "scheme of your own", "javascript:a": "scheme of your own", "ui://a": "scheme of your own", "prompt:review": "scheme of your own",
 		"Acme://a": "write acme:", "1acme://a": "is not a scheme", "ac_me://a": "is not a scheme", "a b://x": "is not a scheme",
 		"acme://a b": "percent-encode", "acme://ä": "percent-encode", "acme://a\"": "percent-encode", "acme://a%4": "percent-encode", "acme://a\\b": "percent-encode", "acme://a^b": "percent-encode",
 		"acme://a#b": "cut off", "acme://a/../b": "resolve away", "acme://./b": "resolve away", "acme://a}b": "} without {", "acme://a{b": "{ without }",
