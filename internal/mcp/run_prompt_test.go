@@ -117,5 +117,5 @@ func TestNoArgumentLeavesItsPlaceInAnAddress(t *testing.T) {
 type embeddedAsks struct{ *scriptedRunner }
 
 func (embeddedAsks) read(context.Context, *call, *surfaces.Resource, string, []byte) (*mcp.ReadResourceResult, error) {
-	return &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}}, nil
+	return &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{Message: "Who?"}}}, nil
 }

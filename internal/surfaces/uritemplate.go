@@ -266,10 +266,10 @@ func checkScheme(uri string) error {
 	for i := range len(scheme) {
 		c := scheme[i]
 		if c >= 'A' && c <= 'Z' {
-			return fmt.Errorf("clients write schemes in lower case: write %s:", lower)
+			return fmt.Errorf("clients write schemes in lower case: write %s: instead", lower)
 		}
 		if !letterOrDigit(c) && (i == 0 || strings.IndexByte("+-.", c) < 0) || i == 0 && c <= '9' {
-			return fmt.Errorf("%s is not a scheme: a letter, then letters, digits, + - and .", quoteName(scheme))
+			return fmt.Errorf("%s is not a scheme: a letter, then letters, digits and + - . only", quoteName(scheme))
 		}
 	}
 	if scheme == "" || strings.Trim(rest, "/") == "" {

@@ -224,7 +224,7 @@ func TestOverlapsAreFoundWhereTheyAre(t *testing.T) {
 				found = found || x && y
 			}
 			// {+x} takes the rest of a URI by its raw text, and then refuses "/b" and "a/".
-			if said := uriShapeOf(one).overlap(uriShapeOf(other)); said != found && !(said && strings.Contains(one+other, "{+")) {
+			if said := uriShapeOf(one).overlap(uriShapeOf(other)); said != found && (!said || !strings.Contains(one+other, "{+")) {
 				t.Errorf("%s and %s: said %t, found %t", one, other, said, found)
 			}
 		}
