@@ -147,8 +147,11 @@ func TestTypeScriptClientAnswersQuestionsByItself(t *testing.T) {
 // which nobody else counts anything.
 func newPersonsCustomer(t *testing.T) (id string) {
 	t.Helper()
+	t.Cleanup(func() {
+		queryDemo(t, new(string), "delete from public.customers where id = $1::bigint returning id::text", id)
+	})
 	queryDemo(t, &id, `insert into public.customers (organization_id, name)
-		select organization_id, 'Asked about' from public.memberships where user_id = $1 returning id::text`, standin.AliceID)
+		select organization_id, 'Acme Asked About' from public.memberships where user_id = $1 returning id::text`, standin.AliceID)
 	return id
 }
 
@@ -161,12 +164,12 @@ func statusOf(t *testing.T, customer string) (status string) {
 // queryDemo asks the demo's project for one value, as its owner.
 func queryDemo(t *testing.T, to *string, sql string, args ...any) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), running.DatabaseURL)
+	conn, err := pgx.Connect(context.WithoutCancel(t.Context()), running.DatabaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
-	if err := conn.QueryRow(t.Context(), sql, args...).Scan(to); err != nil {
+	if err := conn.QueryRow(context.WithoutCancel(t.Context()), sql, args...).Scan(to); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chumbo-dev/chumbo/internal/approvals"
 	"github.com/chumbo-dev/chumbo/internal/oauth/bridge"
 	"github.com/chumbo-dev/chumbo/web/connect"
 )
@@ -25,12 +26,13 @@ func TestEveryFormNeedsItsBrowser(t *testing.T) {
 	st := newStage(t)
 	st.bridge.methods[st.acme.Project.ID] = bridge.Methods{Password: true, EmailCode: true, OwnHost: "https://acme.apps.example.test"}
 	grant := st.grantFor(st.acme, "alice@example.test", "Claude")
+	waiting := strings.TrimPrefix(st.waits(st.acme, "alice@example.test", "a", `{"id":"7"}`), "/connect/approvals/")
 	alice, bob := st.browser(t), st.browser(t)
 	question := alice.signedIn(claudeCallback, "alice@example.test")
 	apps := alice.csrf("/connect/apps/acme-ref")
 	bobs := bob.csrf(bob.signedIn(claudeCallback, "bob@example.test"))
 	at := question[strings.LastIndex(question, "/")+1:]
-	fill := strings.NewReplacer(":id", at, ":ref", "acme-ref", ":grant", grant.String(), ":ticket", "tsgn_"+at)
+	fill := strings.NewReplacer(":id", at, ":ref", "acme-ref", ":grant", grant.String(), ":ticket", "tsgn_"+at, ":approval", waiting)
 	posts := 0
 	for host, routes := range connect.Routes(t, pagesURL) {
 		alice.at = host
@@ -71,10 +73,10 @@ func TestEveryFormNeedsItsBrowser(t *testing.T) {
 			}
 		}
 	}
-	if posts != 12 {
+	if posts != 13 {
 		t.Errorf("%d forms were looked at", posts)
 	}
-	if len(st.bridge.answers) != 0 || st.bridge.grants[grant].RevokedAt != nil {
+	if len(st.bridge.answers) != 0 || st.bridge.grants[grant].RevokedAt != nil || st.waiting.state(waiting) != approvals.Pending {
 		t.Error("something was done all the same")
 	}
 }
