@@ -1,14 +1,9 @@
 package demo
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -42,57 +37,10 @@ type askingResult struct {
 }
 
 // run drives the official TypeScript client, signing in as the person.
-func (a asking) run(t *testing.T, who *person) askingResult {
+func (a asking) run(t *testing.T, who *person) (result askingResult) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	config, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(ctx, nodeProgram(t), "asking.mjs", string(config))
-	cmd.Dir = nodeFolder
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = cmd.Wait() }()
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var message struct {
-			Authorize string        `json:"authorize"`
-			Result    *askingResult `json:"result"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &message); err != nil {
-			t.Fatalf("client said %q: %v", lines.Text(), err)
-		}
-		if message.Result != nil {
-			return *message.Result
-		}
-		back, err := who.authorize(ctx, message.Authorize)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := json.Marshal(map[string]string{"callback": back.Encode()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := stdin.Write(append(answer, '\n')); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Fatalf("the client ended early: %s", stderr.String())
-	return askingResult{}
+	driveNode(t, nodeProgram(t), "asking.mjs", a, who, &result)
+	return result
 }
 
 // TestTypeScriptClientAnswersQuestionsByItself: the official client of the

@@ -77,15 +77,24 @@ type tsResult struct {
 }
 
 // runTypeScriptClient runs a script of test/node against a surface, as Bob.
-func runTypeScriptClient(t *testing.T, node, script, surface, mode string) tsResult {
+func runTypeScriptClient(t *testing.T, node, script, surface, mode string) (result tsResult) {
+	t.Helper()
+	config := map[string]any{"url": surface, "mode": mode, "tool": "customers_list", "arguments": map[string]any{"limit": 5}}
+	driveNode(t, node, script, config, newPerson(t, "bob@example.test"), &result)
+	return result
+}
+
+// driveNode runs a script of test/node, signs the person in where it asks for
+// that, and reads its result.
+func driveNode(t *testing.T, node, script string, config any, who *person, result any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	config, err := json.Marshal(map[string]any{"url": surface, "mode": mode, "tool": "customers_list", "arguments": map[string]any{"limit": 5}})
+	told, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, node, script, string(config))
+	cmd := exec.CommandContext(ctx, node, script, string(told))
 	cmd.Dir = nodeFolder
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -101,17 +110,21 @@ func runTypeScriptClient(t *testing.T, node, script, surface, mode string) tsRes
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Wait() }()
-	who := newPerson(t, "bob@example.test")
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
 		var message struct {
-			Authorize string    `json:"authorize"`
-			Result    *tsResult `json:"result"`
+			Authorize string          `json:"authorize"`
+			Result    json.RawMessage `json:"result"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &message); err != nil {
 			t.Fatalf("client said %q: %v", lines.Text(), err)
 		}
 		if message.Result != nil {
-			return *message.Result
+			if err := json.Unmarshal(message.Result, result); err != nil {
+				t.Fatalf("client ended with %s: %v", message.Result, err)
+			}
+			return
 		}
 		back, err := who.authorize(ctx, message.Authorize)
 		if err != nil {
@@ -126,5 +139,4 @@ func runTypeScriptClient(t *testing.T, node, script, surface, mode string) tsRes
 		}
 	}
 	t.Fatalf("the client ended early: %s", stderr.String())
-	return tsResult{}
 }

@@ -22,17 +22,7 @@ var promptFormats = []string{"date", "date-time", "email", "uri", "uuid"}
 
 // prompts reads the list of prompts.
 func (r *reader) prompts(items []*yaml.Node, at place) []*PromptSpec {
-	var list []*PromptSpec
-	for i, n := range items {
-		if i == MaxCapabilities {
-			r.errorf(at, "%d prompts; at most %d in one surface: split them over several surfaces", len(items), MaxCapabilities)
-			break
-		}
-		if s := r.prompt(n, nodeAt(n, fmt.Sprintf("%s[%d]", at.path, i))); s != nil {
-			list = append(list, s)
-		}
-	}
-	return list
+	return readEntries(r, items, at, "prompts", r.prompt)
 }
 
 func (r *reader) prompt(n *yaml.Node, at place) *PromptSpec {

@@ -24,14 +24,20 @@ var resourceKinds = []string{"text", "blob", "table", "storage", "function"}
 
 // resources reads the list of resources.
 func (r *reader) resources(items []*yaml.Node, at place) []*ResourceSpec {
-	var list []*ResourceSpec
+	return readEntries(r, items, at, "resources", r.resource)
+}
+
+// readEntries reads a list of entries, those that can be read, and no more of
+// them than a surface may have.
+func readEntries[T any](r *reader, items []*yaml.Node, at place, what string, read func(*yaml.Node, place) *T) []*T {
+	var list []*T
 	for i, n := range items {
 		if i == MaxCapabilities {
-			r.errorf(at, "%d resources; at most %d in one surface: split them over several surfaces", len(items), MaxCapabilities)
+			r.errorf(at, "%d %s; at most %d in one surface: split them over several surfaces", len(items), what, MaxCapabilities)
 			break
 		}
-		if s := r.resource(n, nodeAt(n, fmt.Sprintf("%s[%d]", at.path, i))); s != nil {
-			list = append(list, s)
+		if entry := read(n, nodeAt(n, fmt.Sprintf("%s[%d]", at.path, i))); entry != nil {
+			list = append(list, entry)
 		}
 	}
 	return list

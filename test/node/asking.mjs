@@ -6,33 +6,10 @@
 //
 // An answer is what the handler returns to a message that holds the question:
 // {"action":"accept","content":{…}}. It speaks as client.mjs does, and ends with {"result":{"asked":[message…],"calls":[result…]}}.
-import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
+import { config, hear, keepsDiscovery, providerOf, say } from "./shared.mjs";
 
-const config = JSON.parse(process.argv[2]);
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
-const hear = async () => JSON.parse((await lines.next()).value);
-
-const provider = {
-  redirectUrl: "http://127.0.0.1:33418/callback",
-  clientMetadata: {
-    client_name: "TypeScript that asks",
-    redirect_uris: ["http://127.0.0.1:33418/callback"],
-    grant_types: ["authorization_code", "refresh_token"],
-    response_types: ["code"],
-    token_endpoint_auth_method: "none",
-  },
-  clientInformation() { return this.client; },
-  saveClientInformation(info) { this.client = info; },
-  tokens() { return this.saved; },
-  saveTokens(tokens) { this.saved = tokens; },
-  redirectToAuthorization(url) { this.authorizeURL = url.toString(); },
-  saveCodeVerifier(v) { this.verifier = v; },
-  codeVerifier() { return this.verifier; },
-  saveDiscoveryState(s) { this.discovery = s; },
-  discoveryState() { return this.discovery; },
-};
+const provider = { ...providerOf("TypeScript that asks"), ...keepsDiscovery };
 
 const asked = [];
 function fresh() {

@@ -4,33 +4,12 @@
 //
 // It speaks as client.mjs does: {"authorize":url}, then {"callback":"code=…"},
 // then {"result":{…}}.
-import { createInterface } from "node:readline";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
+import { config, hear, providerOf, say } from "./shared.mjs";
 
-const config = JSON.parse(process.argv[2]);
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
-const hear = async () => JSON.parse((await lines.next()).value);
-
-const provider = {
-  redirectUrl: "http://127.0.0.1:33418/callback",
-  clientMetadata: {
-    client_name: "TypeScript v1 end-to-end",
-    redirect_uris: ["http://127.0.0.1:33418/callback"],
-    grant_types: ["authorization_code", "refresh_token"],
-    response_types: ["code"],
-    token_endpoint_auth_method: "none",
-  },
-  clientInformation() { return this.client; },
-  saveClientInformation(info) { this.client = info; this.registrations = (this.registrations ?? 0) + 1; },
-  tokens() { return this.saved; },
-  saveTokens(tokens) { this.saved = tokens; this.issued = (this.issued ?? 0) + 1; },
-  redirectToAuthorization(url) { this.authorizeURL = url.toString(); },
-  saveCodeVerifier(v) { this.verifier = v; },
-  codeVerifier() { return this.verifier; },
-};
+const provider = providerOf("TypeScript v1 end-to-end");
 
 const fresh = () => ({
   client: new Client({ name: "ts-v1-e2e", version: "1.0.0" }),

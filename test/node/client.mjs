@@ -5,33 +5,10 @@
 // It speaks one JSON object a line: it writes {"authorize":url} when a person
 // must sign in, and reads {"callback":"code=…&state=…"}; then it runs its steps
 // and writes {"result":{…}}. An uncaught error ends it with status 1.
-import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
+import { config, hear, keepsDiscovery, providerOf, say } from "./shared.mjs";
 
-const config = JSON.parse(process.argv[2]);
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
-const hear = async () => JSON.parse((await lines.next()).value);
-
-const provider = {
-  redirectUrl: "http://127.0.0.1:33418/callback",
-  clientMetadata: {
-    client_name: "TypeScript end-to-end",
-    redirect_uris: ["http://127.0.0.1:33418/callback"],
-    grant_types: ["authorization_code", "refresh_token"],
-    response_types: ["code"],
-    token_endpoint_auth_method: "none",
-  },
-  clientInformation() { return this.client; },
-  saveClientInformation(info) { this.client = info; this.registrations = (this.registrations ?? 0) + 1; },
-  tokens() { return this.saved; },
-  saveTokens(tokens) { this.saved = tokens; this.issued = (this.issued ?? 0) + 1; },
-  redirectToAuthorization(url) { this.authorizeURL = url.toString(); },
-  saveCodeVerifier(v) { this.verifier = v; },
-  codeVerifier() { return this.verifier; },
-  saveDiscoveryState(s) { this.discovery = s; },
-  discoveryState() { return this.discovery; },
-};
+const provider = { ...providerOf("TypeScript end-to-end"), ...keepsDiscovery };
 
 async function connect() {
   const options = config.mode === "auto" ? { versionNegotiation: { mode: "auto" } } : {};
