@@ -98,15 +98,7 @@ func (d *differ) files(before, after *Tool) {
 	switch {
 	case before.Files != nil:
 		was, is := before.Files, after.Files
-		switch {
-		case is.MaxLimit < was.MaxLimit:
-			d.add(ChangeBreaks, "a page has at most %d files now, it was %d; calls that ask for more are refused", is.MaxLimit, was.MaxLimit)
-		case is.MaxLimit > was.MaxLimit:
-			d.add(ChangeSafe, "a page may have %d files now, it was %d", is.MaxLimit, was.MaxLimit)
-		}
-		if was.DefaultLimit != is.DefaultLimit {
-			d.add(ChangeBehaviour, "a page has %d files unless the call says otherwise, it was %d", is.DefaultLimit, was.DefaultLimit)
-		}
+		d.pages("files", was.DefaultLimit, is.DefaultLimit, was.MaxLimit, is.MaxLimit)
 		if was.ReadTool != is.ReadTool {
 			d.add(ChangeBehaviour, "names %s for reading a file, it was %s", toolOrNone(is.ReadTool), toolOrNone(was.ReadTool))
 		}

@@ -68,17 +68,23 @@ func (d *differ) list(before, after *Tool) {
 	d.filters(was.Filters, is.Filters)
 	d.search(was.Search, is.Search)
 	d.orders(was, is)
-	switch {
-	case is.MaxLimit < was.MaxLimit:
-		d.add(ChangeBreaks, "a page has at most %d rows now, it was %d; calls that ask for more are refused", is.MaxLimit, was.MaxLimit)
-	case is.MaxLimit > was.MaxLimit:
-		d.add(ChangeSafe, "a page may have %d rows now, it was %d", is.MaxLimit, was.MaxLimit)
-	}
-	if was.DefaultLimit != is.DefaultLimit {
-		d.add(ChangeBehaviour, "a page has %d rows unless the call says otherwise, it was %d", is.DefaultLimit, was.DefaultLimit)
-	}
+	d.pages("rows", was.DefaultLimit, is.DefaultLimit, was.MaxLimit, is.MaxLimit)
 	if was.DetailTool != is.DetailTool {
 		d.add(ChangeBehaviour, "names %s for rows that are too large, it was %s", toolOrNone(is.DetailTool), toolOrNone(was.DetailTool))
+	}
+}
+
+// pages compares how much of what a list holds is on one page: unless the call
+// says otherwise, and at most.
+func (d *differ) pages(what string, usualBefore, usualAfter, mostBefore, mostAfter int) {
+	switch {
+	case mostAfter < mostBefore:
+		d.add(ChangeBreaks, "a page has at most %d %s now, it was %d; calls that ask for more are refused", mostAfter, what, mostBefore)
+	case mostAfter > mostBefore:
+		d.add(ChangeSafe, "a page may have %d %s now, it was %d", mostAfter, what, mostBefore)
+	}
+	if usualBefore != usualAfter {
+		d.add(ChangeBehaviour, "a page has %d %s unless the call says otherwise, it was %d", usualAfter, what, usualBefore)
 	}
 }
 
