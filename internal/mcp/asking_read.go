@@ -77,15 +77,6 @@ next:
 	return append(out, '}')
 }
 
-// appendMember appends a member to an object that is not closed yet.
-func appendMember(dst []byte, key string, value []byte) []byte {
-	if len(dst) > 1 {
-		dst = append(dst, ',')
-	}
-	dst = append(appendString(dst, key), ':')
-	return append(dst, value...)
-}
-
 // readCapabilities reads what a client says it can be asked. Elicitation
 // without a mode is a form's.
 func readCapabilities(value []byte) clientCapabilities {

@@ -97,12 +97,7 @@ func canonical(arguments []byte, exact map[string]spelling) (spelt []byte, unrea
 				return nil, m.key
 			}
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = appendString(out, m.key)
-		out = append(out, ':')
-		out = append(out, value...)
+		out = appendMember(out, m.key, value)
 	}
 	return append(out, '}'), ""
 }

@@ -229,6 +229,15 @@ func appendQuotedNumbers(dst []byte, list token) []byte {
 
 const hexDigits = "0123456789abcdef"
 
+// appendMember appends a member to an object that is not closed yet.
+func appendMember(dst []byte, key string, value []byte) []byte {
+	if len(dst) > 1 {
+		dst = append(dst, ',')
+	}
+	dst = append(appendString(dst, key), ':')
+	return append(dst, value...)
+}
+
 // appendString appends text as a JSON string (RFC 8259 section 7).
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')

@@ -23,12 +23,7 @@ func (t *toolCall) rpc(ctx context.Context, plan *surfaces.RPCPlan) (*page, erro
 			}
 			continue
 		}
-		if len(body) > 1 {
-			body = append(body, ',')
-		}
-		body = appendString(body, a.Name)
-		body = append(body, ':')
-		body = append(body, value...)
+		body = appendMember(body, a.Name, value)
 	}
 	body = append(body, '}')
 	ask := t.write

@@ -141,10 +141,7 @@ func (p *prompt) typed(given map[string]string) ([]byte, *toolError) {
 			}
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(appendString(out, a.Name), ':'), value...)
+		out = appendMember(out, a.Name, value)
 	}
 	issues = append(issues, p.unknown(given)...)
 	if len(issues) > 0 {

@@ -152,15 +152,12 @@ func (r *revision) declared(uri string) *resource {
 // resource.
 func (t *target) arguments() ([]byte, bool) {
 	out := []byte{'{'}
-	for i, v := range t.res.spec.Variables {
+	for _, v := range t.res.spec.Variables {
 		value := t.res.typed(v.Name, t.values[v.Name])
 		if value == nil {
 			return nil, false
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(appendString(out, v.Name), ':'), value...)
+		out = appendMember(out, v.Name, value)
 	}
 	return append(out, '}'), true
 }
